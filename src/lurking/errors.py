@@ -1,0 +1,73 @@
+"""The exception tree.
+
+Every error a user can cause is a `LurkingError` whose text is one line: what is wrong, which value, which rule,
+what to do. The command line prints exactly that line and exits with code 2.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class LurkingError(Exception):
+    """Base of every error raised on purpose by the library."""
+
+
+class DataError(LurkingError):
+    """The data cannot be read, or break a rule of `Table`."""
+
+
+class StructureError(LurkingError):
+    """The graph is not a valid structure, or does not fit the data."""
+
+
+class CycleError(StructureError):
+    """The edges contain a directed cycle, kept in `cycle` as a closed walk of names."""
+
+    def __init__(self, cycle: Iterable[str]) -> None:
+        self.cycle = tuple(cycle)
+        super().__init__(
+            f"the edges form a cycle: {' -> '.join(self.cycle)}; a structure must be acyclic, remove one of these edges"
+        )
+
+
+class PriorError(LurkingError):
+    """Pseudo-counts that are not positive and finite, or do not fit the structure."""
+
+
+class OptionError(LurkingError):
+    """An option of a call has a value outside its rule."""
+
+
+class UnknownNameError(LurkingError):
+    """A name that is not in a list of choices; the nearest one and the whole list are offered."""
+
+    def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
+        self.name = name
+        self.choices = tuple(choices)
+        super().__init__(
+            f"unknown {what} {name!r}{nearest_hint(name, self.choices)}; choose from: {', '.join(self.choices)}"
+        )
+
+
+class UndefinedScore(LurkingError):  # noqa: N818 - the name is part of the public design
+    """The score has no value for this problem (for example BIC on no data)."""
+
+
+class TooLarge(LurkingError):  # noqa: N818 - reads as the sentence it raises
+    """The computation needs more memory or work than is allowed; the text says how much."""
+
+
+class FormatError(LurkingError):
+    """A file of a known kind does not follow its format."""
+
+
+class LurkingWarning(UserWarning):
+    """Something was accepted that the user probably wants to know about."""
+
+
+def nearest_hint(name: str, choices: Iterable[str]) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the closest choice, or an empty string when none is close."""
+    close = difflib.get_close_matches(str(name), [str(choice) for choice in choices], n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
