@@ -1,1 +1,81 @@
-"""lurking: how much evidence the data hold for each structure with hidden variables."""
+"""lurking: how much evidence the data hold for each structure with hidden variables.
+
+>>> import lurking as lk
+>>> table = lk.read("survey.csv")                                     # doctest: +SKIP
+>>> lk.score("class[3] -> *", table, "vb", seed=0).log_z              # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lurking.data.datasets import carcinoma as carcinoma
+    from lurking.data.datasets import gss82 as gss82
+    from lurking.data.datasets import stouffer_toby as stouffer_toby
+    from lurking.data.files import read as read
+    from lurking.data.table import Table as Table
+    from lurking.errors import LurkingError as LurkingError
+    from lurking.errors import LurkingWarning as LurkingWarning
+    from lurking.errors import UndefinedScore as UndefinedScore
+    from lurking.evidence.api import score as score
+    from lurking.evidence.base import Evidence as Evidence
+    from lurking.evidence.base import Kind as Kind
+    from lurking.graph.dag import Dag as Dag
+    from lurking.graph.spaces import bipartite as bipartite
+    from lurking.inference.network import Network as Network
+    from lurking.inference.problem import Problem as Problem
+    from lurking.io.models_file import read_models as read_models
+    from lurking.learn.api import fit as fit
+    from lurking.learn.fit import Fit as Fit
+    from lurking.learn.loop import Status as Status
+    from lurking.models.discrete.prior import Prior as Prior
+    from lurking.report.profiles import plot_profiles as plot_profiles
+    from lurking.search.compare import Comparison as Comparison
+    from lurking.search.compare import compare as compare
+    from lurking.search.posterior import StructurePosterior as StructurePosterior
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Comparison": "lurking.search.compare",
+    "Dag": "lurking.graph.dag",
+    "Evidence": "lurking.evidence.base",
+    "Fit": "lurking.learn.fit",
+    "Kind": "lurking.evidence.base",
+    "LurkingError": "lurking.errors",
+    "LurkingWarning": "lurking.errors",
+    "Network": "lurking.inference.network",
+    "Prior": "lurking.models.discrete.prior",
+    "Problem": "lurking.inference.problem",
+    "Status": "lurking.learn.loop",
+    "StructurePosterior": "lurking.search.posterior",
+    "Table": "lurking.data.table",
+    "UndefinedScore": "lurking.errors",
+    "bipartite": "lurking.graph.spaces",
+    "carcinoma": "lurking.data.datasets",
+    "compare": "lurking.search.compare",
+    "fit": "lurking.learn.api",
+    "gss82": "lurking.data.datasets",
+    "plot_profiles": "lurking.report.profiles",
+    "read": "lurking.data.files",
+    "read_models": "lurking.io.models_file",
+    "score": "lurking.evidence.api",
+    "stouffer_toby": "lurking.data.datasets",
+}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604 - the keys are names
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, so that `import lurking` stays cheap."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'lurking' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

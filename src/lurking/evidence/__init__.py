@@ -1,1 +1,1 @@
-"""Room."""
+"""ln p(data | structure): one file per score, each registered by name."""

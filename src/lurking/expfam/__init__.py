@@ -1,1 +1,1 @@
-"""Room."""
+"""Exponential-family pieces shared by models: here the Dirichlet."""

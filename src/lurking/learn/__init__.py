@@ -1,1 +1,1 @@
-"""Room."""
+"""EM and VBEM: one loop, restarts, and what came of it."""

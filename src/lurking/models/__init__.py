@@ -1,1 +1,1 @@
-"""Room."""
+"""Model families: what the parameters are and how a prior is laid on them."""

@@ -1,1 +1,1 @@
-"""Room."""
+"""Pictures of results."""

@@ -1,1 +1,1 @@
-"""Room."""
+"""What the machine offers: seeds, workers, progress, memory."""

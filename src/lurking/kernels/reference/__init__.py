@@ -1,1 +1,1 @@
-"""Room."""
+"""The slow, obvious twins that every fast kernel is tested against."""

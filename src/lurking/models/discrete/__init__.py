@@ -1,1 +1,1 @@
-"""Room."""
+"""Discrete networks: the flat parameter layout, Dirichlet priors, the file format of a network."""

@@ -1,0 +1,176 @@
+"""Text and Parquet files through DuckDB, which is imported on first use.
+
+Columns travel under the names c0, c1, ... because DuckDB compares names without regard to case and renames repeated
+ones; the true names come from the header or the schema.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from lurking.data.coding import check_column_names
+from lurking.data.frames import raw_from_arrow
+from lurking.data.messages import one_line, shown_path
+from lurking.data.sources import Source
+from lurking.errors import DataError
+from lurking.types import FloatArray
+
+DELIMITERS = (",", ";", "\t", "|")
+CHUNK_BYTES = 1 << 20
+COUNT_COLUMN = "n_of_row"
+
+
+def csv_query(path: Path, delimiter: str | None) -> tuple[tuple[str, ...], str]:
+    """Return the column names of a text file and the SQL that reads it, every cell as text.
+
+    Without a `delimiter` the header decides: a comma, or else the one of semicolon, tab and bar that splits it most.
+    """
+    header, found = read_header(path, delimiter)
+    names = check_column_names([name.strip() for name in header])
+    columns = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(len(names)))
+    options = (
+        "auto_detect = false, header = true, null_padding = false, hive_partitioning = false, "
+        f"""delim = {quoted(found)}, quote = '"', escape = '"', columns = {{{columns}}}"""
+    )
+    return names, f"read_csv({quoted(escaped_glob(path))}, {options})"
+
+
+def parquet_query(path: Path) -> tuple[tuple[str, ...], str]:
+    """Return the column names of a Parquet file and the SQL that reads it."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        names = check_column_names(pyarrow.parquet.read_schema(path).names)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{shown_path(path)} cannot be read as Parquet ({one_line(str(error))[:120]}); "
+            "check that the file is complete, or give format="
+        ) from error
+    columns = ", ".join(f"c{index}" for index in range(len(names)))
+    return names, f"read_parquet({quoted(escaped_glob(path))}, hive_partitioning = false) AS file({columns})"
+
+
+def run_query(
+    path: Path, names: Sequence[str], query: str, drop: Collection[str], *, unique: bool
+) -> tuple[Source, FloatArray | None]:
+    """Run the SQL and return the source, and how often each row occurs when only unique rows are asked for.
+
+    Rows come in the order of the file, or sorted when `unique`, so equal files give equal tables.
+    """
+    import duckdb
+
+    kept = [f"c{index}" for index, name in enumerate(names) if name not in drop]
+    if not kept:
+        raise DataError("drop= names every column of the file; keep at least one")
+    statement = f"SELECT {', '.join(kept)} FROM {query}"
+    if unique:
+        statement = f"SELECT {', '.join(kept)}, count(*) AS {COUNT_COLUMN} FROM {query} GROUP BY ALL ORDER BY ALL"
+    settings: dict[str, Any] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "preserve_insertion_order": "true",
+    }
+    try:
+        with duckdb.connect(":memory:", config=settings) as connection:
+            result = connection.sql(statement).to_arrow_table()
+    except duckdb.Error as error:
+        raise plain_error(path, str(error)) from error
+    counts = result.column(COUNT_COLUMN).to_numpy().astype(np.float64) if unique else None
+    source = Source(
+        tuple(names), result.num_rows, lambda index: raw_from_arrow(names[index], result.column(f"c{index}"))
+    )
+    return source, counts
+
+
+def read_header(path: Path, delimiter: str | None) -> tuple[list[str], str]:
+    """Return the cells of the header row and the delimiter that splits them."""
+    with_fields: list[tuple[list[str], str]] = []
+    for candidate in DELIMITERS if delimiter is None else (delimiter,):
+        try:
+            with open_text(path) as handle:
+                header = next(csv.reader(handle, delimiter=candidate), [])
+        except UnicodeDecodeError as error:
+            raise encoding_error(path) from error
+        except (csv.Error, EOFError, OSError) as error:
+            raise DataError(f"the header of {shown_path(path)} cannot be read ({one_line(str(error))})") from error
+        if not header:
+            raise DataError(f"the first line of {shown_path(path)} is empty; the first line must hold the column names")
+        with_fields.append((header, candidate))
+        if candidate == "," and len(header) > 1:
+            return header, candidate
+    # max keeps the first of equals, so a file with one column is read with a comma.
+    return max(with_fields, key=lambda pair: len(pair[0]))
+
+
+def open_text(path: Path) -> IO[str]:
+    """Open a plain or gzip text file as UTF-8, with or without a byte-order mark."""
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")
+
+
+def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    """Open a plain or gzip file for reading bytes."""
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def quoted(text: str) -> str:
+    """Return the text as an SQL string."""
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def escaped_glob(path: Path) -> str:
+    """Return the path with the signs escaped that DuckDB would take for a pattern of many files."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def plain_error(path: Path, text: str) -> DataError:
+    """Return one sentence for the many lines in which DuckDB reports what is wrong with a file."""
+    where = shown_path(path)
+    if "utf-8" in text.lower() or "unicode" in text.lower():
+        return encoding_error(path)
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    widths = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+    if line and widths:
+        return DataError(
+            f"{where}, line {line[1]}: {widths[2]} cells but the header has {widths[1]} columns; "
+            "every line needs one cell for each column, empty where it is missing"
+        )
+    if line and "quote" in text:
+        return DataError(
+            f"{where}, line {line[1]}: a quoted cell is not closed properly; "
+            'end it with a quotation mark and write "" for one inside'
+        )
+    if "state machine" in text:
+        return DataError(
+            f"{where} is not a regular text table; check that all lines end the same way and that quotation marks match"
+        )
+    reason = one_line(text.split("\n", 1)[0])[:160]
+    return DataError(f"{where} cannot be read ({reason}); check that the file is complete, or give format=")
+
+
+def encoding_error(path: Path) -> DataError:
+    """Return the error for a file that is not UTF-8, with the first byte that breaks it."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    position = 0
+    with open_bytes(path) as handle:
+        while chunk := handle.read(CHUNK_BYTES):
+            held_back = len(decoder.getstate()[0])
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                position += error.start - held_back
+                break
+            position += len(chunk)
+    return DataError(
+        f"{shown_path(path)} is not UTF-8 text (byte {position}, counted from 0); save it in the encoding UTF-8"
+    )

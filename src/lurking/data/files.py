@@ -1,0 +1,220 @@
+"""`read`: a table from a CSV, TSV, Parquet, Arrow or JSON file.
+
+DuckDB reads text and Parquet files; Arrow files and JSON records are read directly. Text files are read as text only
+and coded by the rule in `lurking.data.coding`; the other formats keep their own types.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lurking.data.coding import Coding
+from lurking.data.duckdb_files import csv_query, encoding_error, parquet_query, run_query
+from lurking.data.frames import read_arrow_file, source_from_frame
+from lurking.data.messages import listed, one_line, shown, shown_path
+from lurking.data.sources import Source, source_from_columns
+from lurking.data.table import Table, assemble
+from lurking.errors import DataError, UnknownNameError
+from lurking.types import FloatArray, Level
+
+DEFAULT_NA_VALUES = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "<NA>", "?")
+"""Texts that mean a missing cell in CSV and TSV files. "None" is not one of them: it can be an answer."""
+
+FORMAT_OF_SUFFIX = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".csv.gz": "csv",
+    ".tsv.gz": "tsv",
+    ".tab.gz": "tsv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+FORMATS = ("csv", "tsv", "json", "parquet", "arrow")
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    weights: str | Sequence[float] | None = None,
+    levels: Mapping[str, Sequence[Level]] | None = None,
+    categorical: Iterable[str] = (),
+    continuous: Iterable[str] = (),
+    drop: Iterable[str] = (),
+    na_values: Iterable[str] | None = None,
+    unique: bool = False,
+    format: str | None = None,  # noqa: A002 - the word users of pandas and DuckDB expect
+) -> Table:
+    """Read a table from a file.
+
+    Parameters
+    ----------
+    path
+        A file; its ending says the format.
+    weights
+        Name of the column with row weights, or one weight for each row.
+    levels
+        All states of a column, by its name; a value outside them is a `DataError`.
+    categorical
+        Columns to take as categorical whatever they hold.
+    continuous
+        Columns to take as continuous; they must hold numbers.
+    drop
+        Columns to leave out; they are not even looked at.
+    na_values
+        Texts that mean a missing cell, in place of `DEFAULT_NA_VALUES`; a blank cell of a text file is always missing.
+        Formats that know missing cells of their own use this list only when it is given.
+    unique
+        Return each distinct row once with its summed weight, sorted; otherwise rows stay in file order.
+    format
+        One of csv, tsv, json, parquet, arrow, when the ending of the path does not say it.
+
+    Notes
+    -----
+    The first line of a text file holds the column names. Lines without a single character are skipped when there are
+    two or more columns; in a file of one column such a line is a missing cell. An empty cell too many at the end of a
+    line, as some programs write it, is passed over; any other difference in the number of cells is a `DataError`.
+    """
+    file = checked_path(path)
+    kind = format_of(file, format)
+    is_text = kind in ("csv", "tsv")
+    given = (DEFAULT_NA_VALUES if is_text else ()) if na_values is None else na_values
+    missing = frozenset([given] if isinstance(given, str) else given)
+    coding = replace(Coding.from_options(levels, categorical, continuous, drop), is_text=is_text, missing_texts=missing)
+    if unique and (weights is None or isinstance(weights, str)):
+        try:
+            return read_grouped(file, kind, coding, weights)
+        except DataError:
+            # Rows are numbered as in the file only when it is read whole, so the message comes from reading it again.
+            pass
+    table = assemble(source_of(file, kind, coding, unique=False)[0], coding, weights)
+    return table.unique() if unique else table
+
+
+def read_grouped(file: Path, kind: str, coding: Coding, weights: str | None) -> Table:
+    """Return the unique rows of a file; where DuckDB reads it, only those ever come to Python."""
+    source, counts = source_of(file, kind, coding, unique=True)
+    table = assemble(source, coding, weights)
+    if counts is None:
+        return table.unique()
+    # Rows that differ as text can be the same after coding, so what DuckDB grouped is grouped once more.
+    return replace(table, weights=table.weights * counts, has_weights=True).unique()
+
+
+def source_of(file: Path, kind: str, coding: Coding, *, unique: bool) -> tuple[Source, FloatArray | None]:
+    """Return the columns of a file and, when DuckDB has grouped its rows, how often each occurs."""
+    counts: FloatArray | None = None
+    if kind in ("csv", "tsv"):
+        names, query = csv_query(file, "\t" if kind == "tsv" else None)
+        coding.check_names(names)
+        source, counts = run_query(file, names, query, coding.drop, unique=unique)
+    elif kind == "parquet":
+        names, query = parquet_query(file)
+        coding.check_names(names)
+        source, counts = run_query(file, names, query, coding.drop, unique=unique)
+    elif kind == "arrow":
+        source = source_from_frame(read_arrow_file(str(file)))
+    else:
+        source = source_from_columns(json_columns(file))
+    if source.n_rows == 0:
+        raise DataError(f"{shown_path(file)} has no data rows; a file needs at least one row below the column names")
+    return source, counts
+
+
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file that exists, can be opened and is not empty; anything else is a `DataError`."""
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"the path is {shown(path)}; give the path of one file as text or as a Path")
+    file = Path(path).expanduser()
+    where = shown_path(file)
+    if file.is_dir():
+        raise DataError(f"{where} is a directory; give the path of one file")
+    try:
+        with file.open("rb") as handle:
+            is_empty = not handle.read(1)
+    except FileNotFoundError as error:
+        raise DataError(f"{where} does not exist; check the path") from error
+    except PermissionError as error:
+        raise DataError(f"{where} may not be read by you; change its permissions or copy it") from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"{where} cannot be opened ({one_line(str(error))}); check the path") from error
+    if is_empty:
+        raise DataError(f"{where} is an empty file; a file needs column names and at least one row")
+    return file
+
+
+def format_of(file: Path, given: str | None) -> str:
+    """Return the format of a file by its ending, or the one the user gives."""
+    if given is not None:
+        if given not in FORMATS:
+            raise DataError(str(UnknownNameError("format", str(given), FORMATS)))
+        return given
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    ending = "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+    if ending not in FORMAT_OF_SUFFIX:
+        raise DataError(
+            f"{shown_path(file)} has the ending {shown(ending)}, which says no format; known are: "
+            f"{', '.join(FORMAT_OF_SUFFIX)}; rename the file or give format="
+        )
+    return FORMAT_OF_SUFFIX[ending]
+
+
+def json_columns(file: Path) -> dict[str, list[Any]]:
+    """Return the columns of a JSON file: one array of records, or one record on each line. An absent key is missing."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise encoding_error(file) from error
+    records = json_records(file, text)
+    columns: dict[str, list[Any]] = {}
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, dict):
+            raise DataError(
+                f"{shown_path(file)}, record {number}: {shown(record)} is not a record; "
+                'every row is an object such as {"a": 1, "b": "yes"}'
+            )
+        for name in record:
+            if name not in columns:
+                columns[name] = [None] * len(records)
+            columns[name][number - 1] = record[name]
+    if not columns:
+        raise DataError(f"{shown_path(file)} has no data rows; give an array of records with at least one value")
+    return columns
+
+
+def json_records(file: Path, text: str) -> list[Any]:
+    """Return the records of JSON text."""
+
+    def record_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        record = dict(pairs)
+        if len(record) < len(pairs):
+            names = [name for name, _ in pairs]
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            raise DataError(f"{shown_path(file)}: a record has {listed(repeated)} more than once; keep one of each")
+        return record
+
+    try:
+        document = json.loads(text, object_pairs_hook=record_of)
+        return document if isinstance(document, list) else [document]
+    except ValueError as whole_error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        try:
+            return [json.loads(line, object_pairs_hook=record_of) for line in lines]
+        except ValueError as error:
+            # A file that begins as an array is judged as one; otherwise the message speaks of its lines.
+            reason = whole_error if text.lstrip().startswith("[") else error
+            raise DataError(
+                f"{shown_path(file)} is not valid JSON ({one_line(str(reason))}); "
+                "give an array of records or one record on each line"
+            ) from error

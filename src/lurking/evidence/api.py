@@ -1,0 +1,72 @@
+"""`lurking.score`: how much evidence the data hold for one structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import lurking.evidence.registry  # noqa: F401 - fills the registry
+from lurking.errors import UnknownNameError
+from lurking.evidence.base import Evidence, evaluate
+from lurking.graph.dag import Dag
+from lurking.inference.problem import Problem
+from lurking.learn.fit import FitOptions
+from lurking.models.discrete.prior import Prior
+
+
+@dataclass(frozen=True)
+class Scores(Sequence[Evidence]):
+    """Evidence by several scores, in the order asked; taken by position or by name."""
+
+    problem: Problem = field(repr=False)
+    by_name: dict[str, Evidence]
+
+    @overload
+    def __getitem__(self, key: int | str) -> Evidence: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[Evidence]: ...
+    def __getitem__(self, key: int | str | slice) -> Evidence | Sequence[Evidence]:
+        if isinstance(key, str):
+            if key not in self.by_name:
+                raise UnknownNameError("score", key, self.by_name)
+            return self.by_name[key]
+        return list(self.by_name.values())[key]
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def __iter__(self) -> Iterator[Evidence]:
+        return iter(self.by_name.values())
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the scores."""
+        return tuple(self.by_name)
+
+
+@overload
+def score(dag: Dag | str, table: Any, scores: str = "vb", **options: Any) -> Evidence: ...
+@overload
+def score(dag: Dag | str, table: Any, scores: Sequence[str], **options: Any) -> Scores: ...
+def score(dag: Dag | str, table: Any, scores: str | Sequence[str] = "vb", **options: Any) -> Evidence | Scores:
+    """Score one structure: one name gives an Evidence, a list of names gives them all from shared fits.
+
+    `options`: prior=1.0, prune=True, engine="auto"; those of `fit` (restarts, max_iter, tol, seed, …); and those of
+    the scores: at="map" | "map-probability" | "ml" (the point estimate behind map-likelihood, bic, bicp, draper,
+    mled, cs), dimension="standard" | "effective" (bic, bicp, draper, cs), start="prior" | "map" (vb),
+    budget=10**6 (tables held by exact).
+    """
+    problem, fit_options, own = split_options(dag, table, options)
+    if isinstance(scores, str):
+        return evaluate(problem, [scores], fit_options, own)[scores]
+    return Scores(problem, evaluate(problem, scores, fit_options, own))
+
+
+def split_options(dag: Dag | str, table: Any, options: dict[str, Any]) -> tuple[Problem, FitOptions, dict[str, Any]]:
+    """Return the problem, the options of its fits, and what is left for the scores themselves."""
+    rest = dict(options)
+    prior: Prior | float = rest.pop("prior", 1.0)
+    problem = Problem(dag, table, prior, prune=rest.pop("prune", True), engine=rest.pop("engine", "auto"))
+    names = FitOptions.names()
+    chosen = {name: rest.pop(name) for name in list(rest) if name in names}
+    return problem, FitOptions.from_mapping(chosen), rest

@@ -1,0 +1,129 @@
+"""What a score returns, and the registry of scores."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from lurking.errors import OptionError, UndefinedScore, UnknownNameError
+from lurking.inference.problem import Problem
+from lurking.learn.fit import FitOptions
+from lurking.learn.loop import Status
+
+
+class Kind(StrEnum):
+    """How a value relates to ln p(y|m). Values of different kinds must not be ranked together unawares."""
+
+    EXACT = "exact"
+    LOWER_BOUND = "lower_bound"
+    ASYMPTOTIC = "asymptotic"
+    PLUG_IN = "plug_in"
+    ESTIMATE = "estimate"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """ln p(y|m), or an approximation to it: natural log, nats, higher is better, all constants kept.
+
+    Attributes
+    ----------
+    log_z : the value; never includes ln S.
+    log_aliases : ln S over the hidden nodes with an observed descendant, for scores that see one of S equivalent
+        modes; 0 for those that see all of them (exact, map-likelihood, mled, sampled).
+    std_error : standard error of `log_z` for sampled values, else None.
+    kind : exact, lower_bound, asymptotic, plug_in or estimate.
+    method : name of the score.
+    parts : the terms whose combination is `log_z`.
+    status : why the computation ended.
+    info : what else was learnt on the way.
+    """
+
+    log_z: float
+    log_aliases: float
+    std_error: float | None
+    kind: Kind
+    method: str
+    parts: Mapping[str, float] = field(default_factory=dict)
+    status: Status = Status.CONVERGED
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.log_z):
+            raise UndefinedScore(
+                f"{self.method} has no finite value here ({self.log_z}): {self._parts_text()}; "
+                "a probability of exactly 0 is the usual cause, use at='map'"
+            )
+
+    @property
+    def corrected(self) -> float:
+        """log_z + ln S: right only when the S equivalent modes are well apart, and then no bound any more."""
+        return self.log_z + self.log_aliases
+
+    def _parts_text(self) -> str:
+        return ", ".join(f"{name} = {value:.6g}" for name, value in self.parts.items())
+
+    def __str__(self) -> str:
+        error = "" if self.std_error is None else f" ± {self.std_error:.3g}"
+        return f"{self.method}: ln p(y|m) = {self.log_z:.4f}{error} ({self.kind.value}), + ln S = {self.corrected:.4f}"
+
+
+ScoreFunction = Callable[..., Evidence]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A registered score: `function(problem, options, **own options) -> Evidence`."""
+
+    name: str
+    function: ScoreFunction
+    summary: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options that only this score understands (its keyword-only arguments)."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+_SCORES: dict[str, Score] = {}
+
+
+def register(name: str, function: ScoreFunction) -> None:
+    """Add a score; its docstring's first line is its summary."""
+    if name != name.lower() or name in _SCORES:
+        raise OptionError(f"score name {name!r} is taken or not in lower case; choose another")
+    _SCORES[name] = Score(name, function, (inspect.getdoc(function) or "").partition("\n")[0])
+
+
+def score_names() -> tuple[str, ...]:
+    """Return the names of all scores, in order of registration."""
+    return tuple(_SCORES)
+
+
+def get_score(name: str) -> Score:
+    """Return a score by name; an unknown name lists the choices."""
+    if name not in _SCORES:
+        raise UnknownNameError("score", name, _SCORES)
+    return _SCORES[name]
+
+
+def evaluate(
+    problem: Problem, names: Iterable[str], options: FitOptions, own: Mapping[str, Any]
+) -> dict[str, Evidence]:
+    """Return {name: Evidence}; fits are shared, and each score gets those of the `own` options that it knows."""
+    scores = [get_score(name) for name in names]
+    known = {option for score in scores for option in score.options}
+    for option in own:
+        if option not in known:
+            raise OptionError(
+                f"option {option!r} is not understood by {', '.join(score.name for score in scores)}; "
+                f"their own options are: {', '.join(sorted(known)) or 'none'}"
+            )
+    return {
+        score.name: score.function(problem, options, **{name: own[name] for name in score.options if name in own})
+        for score in scores
+    }

@@ -1,0 +1,41 @@
+"""The Cheeseman-Stutz score."""
+
+from __future__ import annotations
+
+from lurking.evidence.base import Evidence, Kind
+from lurking.evidence.point import dimension_of, log_n, point_estimate
+from lurking.inference.problem import Problem
+from lurking.learn.fit import FitOptions
+
+
+def cheeseman_stutz(problem: Problem, options: FitOptions, *, at: str = "map", dimension: str = "standard") -> Evidence:
+    """D(λ, N̂) + ln p(y|θ̂) − Σ N̂ ln θ̂, a lower bound for any θ̂ (beal-ghahramani-2006, eq. 27 and theorem 6.1).
+
+    It equals B(ln θ̂) of `vb`. With dimension="effective" the term (d − d′)/2 · ln n of chickering-heckerman-1996,
+    eq. 13 is added, and the value is no bound any more.
+    """
+    estimate = point_estimate(problem, options, at)
+    d = dimension_of(problem, dimension)
+    parts = {
+        "completed_evidence": estimate.completed_evidence,
+        "loglik": estimate.loglik,
+        "completed_loglik": estimate.completed_loglik,
+    }
+    value = parts["completed_evidence"] + parts["loglik"] - parts["completed_loglik"]
+    kind = Kind.LOWER_BOUND
+    if dimension == "effective":
+        parts["dimension_correction"] = 0.5 * (problem.dimension - d) * log_n(problem, "cs with its dimension term")
+        value += parts["dimension_correction"]
+        kind = Kind.ASYMPTOTIC
+    if problem.is_complete:
+        kind = Kind.EXACT
+    return Evidence(
+        log_z=value,
+        log_aliases=0.0 if kind is Kind.EXACT else problem.relevant_log_aliases,
+        std_error=None,
+        kind=kind,
+        method="cs",
+        parts=parts,
+        status=estimate.fit.status,
+        info=estimate.info,
+    )

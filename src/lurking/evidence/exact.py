@@ -1,0 +1,197 @@
+"""The exact evidence: closed form on complete data, otherwise a sum over distinct count tables.
+
+ln p(y|m) = ln Σ_{completions} exp D(λ, N(completion)). Only polynomially many count tables differ, so rows are added
+one after the other and completions with equal tables are merged, with their multiplicity. Table rows that share no
+data row are independent, so the sum splits into clusters that are done one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import gammaln, logsumexp
+
+from lurking.errors import DataError, OptionError, TooLarge
+from lurking.evidence.base import Evidence, Kind
+from lurking.expfam import dirichlet
+from lurking.inference.base import Engine
+from lurking.inference.problem import Problem
+from lurking.kernels.reference.special import log_rising
+from lurking.learn.fit import FitOptions
+from lurking.learn.loop import Status
+from lurking.types import FloatArray, IntArray
+
+DEFAULT_BUDGET = 10**6
+CHUNK = 2_000_000
+
+
+def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET) -> Evidence:  # noqa: ARG001
+    """Ln p(y|m) itself, by closed form or by merging equal count tables within `budget` tables held at once."""
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+        raise OptionError(f"budget is {budget!r}; it must be a whole number of tables, at least 1")
+    # Barren nodes and cells integrate to 1, so leaving them out changes nothing but the work.
+    lean = problem if problem.prune else Problem(problem.full_dag, problem.table, problem.prior, prune=True)
+    engine, layout = lean.engine, lean.layout
+    counts = engine.complete_counts
+    complete = dirichlet.log_evidence(layout.row_start, lean.pseudo, counts)
+    parts = {"complete_families": complete}
+    held = 1
+    if engine.active.size:
+        if not np.array_equal(lean.pattern_weights, np.rint(lean.pattern_weights)):
+            raise DataError(
+                "exact evidence with unobserved values needs whole-number weights (a fraction of a row has no "
+                "completions to count); use vb or cs, which take any weights"
+            )
+        total = 0.0
+        for cluster in _clusters(engine):
+            value, tables = _cluster_evidence(engine, cluster, lean.pseudo + counts, int(budget))
+            total += value
+            held = max(held, tables)
+        parts["incomplete_families"] = total
+    return Evidence(
+        sum(parts.values()), 0.0, None, Kind.EXACT, "exact", parts, Status.CLOSED_FORM, {"tables_held": held}
+    )
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One unique row of one group: the flat positions that each joint state adds 1 to, and how often it occurs."""
+
+    positions: IntArray  # (states, factors)
+    weight: int
+
+
+def _items(engine: Engine) -> Iterator[_Item]:
+    program = engine.program
+    if program is None:
+        raise OptionError("exact evidence needs the enumeration engine; use engine='auto'")
+    for group, states in enumerate(program.states):
+        fixed = program.fixed_start[group] + states * np.arange(program.n_fixed[group])
+        width = program.n_factors[group]
+        for offset, row in enumerate(range(program.row_begin[group], program.row_begin[group + 1])):
+            begin = program.slot_start[group] + offset * width
+            cells = np.concatenate([fixed, program.slots[begin : begin + width].astype(np.int64)])
+            positions = engine.active[program.gather[cells[None, :] + np.arange(states)[:, None]]]
+            if program.weights[row] > 0:
+                yield _Item(positions, round(program.weights[row]))
+
+
+def _clusters(engine: Engine) -> list[list[_Item]]:
+    """Return the items in independent clusters: two items are dependent when they can touch the same table row."""
+    items = list(_items(engine))
+    touched = [np.unique(engine.layout.row_of[item.positions]) for item in items]
+    owners = np.repeat(np.arange(len(items)), [len(rows) for rows in touched])
+    rows = np.concatenate(touched) + len(items)
+    size = len(items) + len(engine.layout.row_start)
+    links = coo_array((np.ones(len(rows)), (owners, rows)), shape=(size, size))
+    _, labels = connected_components(links, directed=False)
+    clusters: dict[int, list[_Item]] = {}
+    for item, label in zip(items, labels[: len(items)], strict=True):
+        clusters.setdefault(int(label), []).append(item)
+    return list(clusters.values())
+
+
+class _Tables:
+    """Distinct count tables with the log number of completions that lead to each."""
+
+    def __init__(self, width: int, n: int) -> None:
+        kind = np.int16 if n < 2**15 else np.int32
+        generator = np.random.default_rng(0)
+        self.counts = np.zeros((1, width), kind)
+        self.log_multiplicity = np.zeros(1)
+        self.keys = generator.integers(0, 2**64, size=(2, width), dtype=np.uint64)
+        self.hashes = np.zeros((2, 1), np.uint64)
+
+    def add(self, deltas: IntArray, log_weights: FloatArray) -> None:
+        """Replace every table by its sums with the rows of `deltas`, merging equal ones.
+
+        Equal tables are found by a 64-bit linear hash; a second one confirms every merge.
+        """
+        steps = (deltas.astype(np.uint64)[None] * self.keys[:, None, :]).sum(axis=2)
+        hashes = (self.hashes[:, :, None] + steps[:, None, :]).reshape(2, -1)
+        log_multiplicity = (self.log_multiplicity[:, None] + log_weights[None, :]).ravel()
+        order = np.argsort(hashes[0], kind="stable")
+        first_hash, second_hash = hashes[0][order], hashes[1][order]
+        opens = np.concatenate([[True], first_hash[1:] != first_hash[:-1]])
+        if np.any(~opens[1:] & (second_hash[1:] != second_hash[:-1])):
+            raise AssertionError("two different count tables share a 64-bit hash")
+        starts = np.flatnonzero(opens)
+        values = log_multiplicity[order]
+        tops = np.maximum.reduceat(values, starts)
+        lengths = np.diff(np.append(starts, len(values)))
+        sums = np.add.reduceat(np.exp(values - np.repeat(tops, lengths)), starts)
+        table, delta = np.divmod(order[starts], len(deltas))
+        self.counts = self.counts[table] + deltas[delta].astype(self.counts.dtype)
+        self.log_multiplicity = tops + np.log(sums)
+        self.hashes = np.stack([first_hash[starts], second_hash[starts]])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+
+def _compositions(total: int, parts: int) -> IntArray:
+    """Return all ways to write `total` as an ordered sum of `parts` counts, (ways, parts)."""
+    if parts == 1:
+        return np.asarray([[total]])
+    blocks = []
+    for head in range(total + 1):
+        tail = _compositions(total - head, parts - 1)
+        blocks.append(np.column_stack([np.full(len(tail), head), tail]))
+    return np.concatenate(blocks)
+
+
+def _batch(weight: int, states: int, tables: int) -> int:
+    """Return how many repetitions of a row to add at once so that candidates stay below `CHUNK`."""
+    batch = 1
+    while batch < weight and tables * math.comb(batch + states, states - 1) <= CHUNK:
+        batch += 1
+    return batch
+
+
+def _cluster_evidence(engine: Engine, items: list[_Item], base: FloatArray, budget: int) -> tuple[float, int]:
+    """Return ln Σ_tables multiplicity · exp D(base, table) over one cluster, and the most tables held."""
+    layout = engine.layout
+    positions = np.unique(np.concatenate([item.positions.ravel() for item in items]))
+    place = np.zeros(layout.size, np.int64)
+    place[positions] = np.arange(len(positions))
+    tables = _Tables(len(positions), sum(item.weight for item in items))
+    done, held = 0, 1
+    for item in items:
+        states = len(item.positions)
+        single = np.zeros((states, len(positions)), np.int64)
+        np.add.at(single, (np.arange(states)[:, None], place[item.positions]), 1)
+        left = item.weight
+        while left:
+            batch = _batch(left, states, len(tables))
+            ways = _compositions(batch, states)
+            tables.add(ways @ single, gammaln(batch + 1) - gammaln(ways + 1).sum(axis=1))
+            left -= batch
+            done += batch
+            held = max(held, len(tables))
+            if len(tables) > budget:
+                n = sum(i.weight for i in items)
+                raise TooLarge(
+                    f"exact evidence holds more than {budget} count tables after {done} of {n} rows; "
+                    "raise budget=, or use vb or cs (lower bounds)"
+                )
+    return float(logsumexp(tables.log_multiplicity + _log_evidence(layout.row_of, positions, base, tables))), held
+
+
+def _log_evidence(row_of: IntArray, positions: IntArray, base: FloatArray, tables: _Tables) -> FloatArray:
+    """Return D(base, table) of every table, (T,), in pieces that fit in memory."""
+    rows, inverse = np.unique(row_of[positions], return_inverse=True)
+    totals = np.asarray(np.bincount(row_of, weights=base)[rows], np.float64)
+    member = np.zeros((len(positions), len(rows)))
+    member[np.arange(len(positions)), inverse] = 1.0
+    result = np.empty(len(tables))
+    step = max(1, CHUNK // len(positions))
+    for begin in range(0, len(tables), step):
+        counts = tables.counts[begin : begin + step].astype(np.float64)
+        entries = log_rising(base[positions][None, :], counts).sum(axis=1)
+        result[begin : begin + step] = entries - log_rising(totals[None, :], counts @ member).sum(axis=1)
+    return result

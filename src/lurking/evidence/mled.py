@@ -1,0 +1,16 @@
+"""Marginal likelihood of the expected data."""
+
+from __future__ import annotations
+
+from lurking.evidence.base import Evidence, Kind
+from lurking.evidence.point import point_estimate
+from lurking.inference.problem import Problem
+from lurking.learn.fit import FitOptions
+
+
+def mled(problem: Problem, options: FitOptions, *, at: str = "map") -> Evidence:
+    """D(λ, N̂), the evidence of the data completed with their expected counts (chickering-heckerman-1996, eq. 12)."""
+    estimate = point_estimate(problem, options, at)
+    value = estimate.completed_evidence
+    kind = Kind.EXACT if problem.is_complete else Kind.PLUG_IN
+    return Evidence(value, 0.0, None, kind, "mled", {"completed_evidence": value}, estimate.fit.status, estimate.info)

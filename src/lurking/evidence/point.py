@@ -1,0 +1,72 @@
+"""The point estimate shared by the scores that are read off one EM fit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lurking.errors import UndefinedScore, UnknownNameError
+from lurking.expfam import dirichlet
+from lurking.inference.problem import Problem
+from lurking.learn.fit import Fit, FitOptions, fit_problem
+
+POINTS = ("map", "map-probability", "ml")
+DIMENSIONS = ("standard", "effective")
+
+
+@dataclass(frozen=True)
+class PointEstimate:
+    """θ̂ with what the scores need of it: the E-step at θ̂ itself gives `loglik` and the joint family counts N̂."""
+
+    fit: Fit
+
+    @property
+    def loglik(self) -> float:
+        """Ln p(y|θ̂)."""
+        return self.fit.log_z
+
+    @property
+    def completed_evidence(self) -> float:
+        """D(λ, N̂), the log evidence of the expected counts."""
+        problem = self.fit.problem
+        return dirichlet.log_evidence(problem.layout.row_start, problem.pseudo, self.fit.counts)
+
+    @property
+    def completed_loglik(self) -> float:
+        """Σ N̂ ln θ̂, with 0·(−inf) = 0."""
+        counts = self.fit.counts
+        used = counts != 0.0
+        return float(counts[used] @ self.fit.potentials[used])
+
+    @property
+    def log_prior(self) -> float:
+        """Ln p(θ̂|m), the Dirichlet density over probabilities."""
+        problem = self.fit.problem
+        return dirichlet.log_density(problem.layout.row_start, problem.pseudo, self.fit.potentials)
+
+    @property
+    def info(self) -> dict[str, object]:
+        """What to report beside a score read off this estimate."""
+        fit = self.fit
+        return {"at": fit.method, "objective": fit.objective, "n_iter": fit.n_iter, "spread": fit.spread}
+
+
+def point_estimate(problem: Problem, options: FitOptions, at: str) -> PointEstimate:
+    """Return the estimate named by `at`; equal requests share one fit."""
+    if at not in POINTS:
+        raise UnknownNameError("point estimate", at, POINTS)
+    return PointEstimate(fit_problem(problem, at, options))
+
+
+def log_n(problem: Problem, score: str) -> float:
+    """Return ln n, refusing n = 0, where a large-sample score has no meaning."""
+    if problem.n <= 0.0:
+        raise UndefinedScore(f"{score} is undefined on no data (n = 0): its penalty is d/2 · ln n; use exact, cs or vb")
+    return math.log(problem.n)
+
+
+def dimension_of(problem: Problem, dimension: str) -> int:
+    """Return d, or the effective dimension when the option says so."""
+    if dimension not in DIMENSIONS:
+        raise UnknownNameError("dimension", dimension, DIMENSIONS)
+    return problem.dimension if dimension == "standard" else problem.effective_dimension

@@ -1,0 +1,45 @@
+"""The variational Bayes lower bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lurking.errors import UnknownNameError
+from lurking.evidence.base import Evidence, Kind
+from lurking.evidence.cs import cheeseman_stutz
+from lurking.evidence.point import point_estimate
+from lurking.inference.problem import Problem
+from lurking.learn.fit import FitOptions, fit_problem
+
+STARTS = ("prior", "map")
+
+
+def variational_bayes(problem: Problem, options: FitOptions, *, start: str = "prior", at: str = "map") -> Evidence:
+    """Max B(φ), the variational lower bound; exact when nothing is unobserved (beal-ghahramani-2006, section 3.5).
+
+    start="prior": restarts as in any fit. start="map": one climb from the point estimate named by `at`, which can
+    never end below `cs` from the same estimate (corollary 6.2).
+    """
+    if start not in STARTS:
+        raise UnknownNameError("start", start, STARTS)
+    info: dict[str, object] = {}
+    if start == "map":
+        estimate = point_estimate(problem, options, at)
+        info["cs"] = cheeseman_stutz(problem, options, at=at).log_z
+        tables = problem.layout.split(np.exp(estimate.fit.potentials))
+        options = replace(options, init=tables, restarts=1, tournament=0)
+    fit = fit_problem(problem, "vb", options)
+    kind = Kind.EXACT if problem.is_complete else Kind.LOWER_BOUND
+    info |= {"start": start, "n_iter": fit.n_iter, "spread": fit.spread}
+    return Evidence(
+        log_z=fit.objective,
+        log_aliases=0.0 if kind is Kind.EXACT else problem.relevant_log_aliases,
+        std_error=None,
+        kind=kind,
+        method="vb",
+        parts={"bound": fit.objective},
+        status=fit.status,
+        info=info,
+    )

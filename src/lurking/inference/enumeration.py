@@ -1,0 +1,314 @@
+"""The exact engine that enumerates joint states, component by component.
+
+Compilation turns unique rows into a `Program`: families without unobserved variable are counted once; the
+unobserved variables of each missingness pattern split into independent components; a component is enumerated over
+the unique rows of *its own* observed variables, and equal components of different missingness patterns are one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lurking.errors import TooLarge
+from lurking.inference.base import Engine
+from lurking.inference.components import Component, Splitter
+from lurking.kernels.program import Program
+from lurking.models.discrete.layout import Layout
+from lurking.runtime.memory import available_bytes, in_words
+from lurking.types import CodeArray, FloatArray, IntArray
+
+BYTES_PER_CELL = 20
+LOOKUP_LIMIT = 1 << 16
+STATE_LIMIT = 1 << 26
+SMALL = 1 << 26  # bytes that are granted without asking the machine
+
+
+@dataclass
+class Group:
+    """One component with the patterns it occurs in."""
+
+    component: Component
+    patterns: list[IntArray] = field(default_factory=list)
+    row_of_pattern: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    cards: tuple[int, ...] = ()
+    states: int = 1
+
+    @property
+    def all_patterns(self) -> IntArray:
+        """(m,) patterns that contain the component, in the order of `row_of_pattern`."""
+        return self.patterns[0] if len(self.patterns) == 1 else np.concatenate(self.patterns)
+
+
+class EnumerationEngine(Engine):
+    """Exact expectations by enumeration; refuses (TooLarge) what does not fit in memory.
+
+    Parameters
+    ----------
+    layout : where the parameters live.
+    codes : (u, nodes) int32, −1 where unobserved (hidden nodes: always).
+    weights : (u,) weight of each pattern.
+    prune : leave unobserved cells without observed descendant out of their row.
+    """
+
+    def __init__(self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool) -> None:
+        self.layout = layout
+        self.weights = weights
+        self.codes = codes
+        self.complete: list[tuple[int, IntArray]] = []
+        self.groups: list[Group] = self._collect(Splitter(layout, prune))
+        self.complete_counts = self._count_complete()
+        self.program, self.active = _Compiler(self).compile()
+
+    def _collect(self, splitter: Splitter) -> list[Group]:
+        """Group the patterns by missingness and merge equal components."""
+        groups: dict[Component, Group] = {}
+        families: dict[int, list[IntArray]] = {}
+        for unobserved, rows in _by_missingness(self.codes):
+            split = splitter.split(unobserved)
+            for j in split.complete:
+                families.setdefault(j, []).append(rows)
+            for component in split.components:
+                groups.setdefault(component, Group(component)).patterns.append(rows)
+        self.complete = [
+            (j, parts[0] if len(parts) == 1 else np.concatenate(parts)) for j, parts in sorted(families.items())
+        ]
+        return list(groups.values())
+
+    def _offsets(self, j: int, rows: IntArray) -> IntArray:
+        """Return the flat positions of family j in the given patterns, all its variables observed there."""
+        strides = self.layout.strides[j]
+        positions = np.full(len(rows), self.layout.offsets[j], np.int64)
+        for variable, stride in strides.items():
+            positions += stride * self.codes[rows, variable].astype(np.int64)
+        return positions
+
+    def _count_complete(self) -> FloatArray:
+        counts = np.zeros(self.layout.size)
+        for j, rows in self.complete:
+            counts += np.bincount(self._offsets(j, rows), weights=self.weights[rows], minlength=self.layout.size)
+        return counts
+
+    def expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
+        """Return (N, log_z) of the active positions by the compiled kernel."""
+        from lurking.kernels.cpu.enumeration import expect
+
+        if self.program is None:
+            return np.empty(0), 0.0
+        counts, log_z = expect(self.program, np.ascontiguousarray(potentials))
+        return np.asarray(counts), float(log_z)
+
+    def _group_posterior(self, potentials: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
+        from lurking.kernels.cpu.enumeration import posterior_of_group
+
+        assert self.program is not None  # groups exist only when a program was compiled
+        masses, log_z = posterior_of_group(self.program, np.ascontiguousarray(potentials[self.active]), index)
+        return np.asarray(masses), np.asarray(log_z)
+
+    def pattern_log_z(self, potentials: FloatArray) -> FloatArray:
+        """Return ln z of every pattern, (u,)."""
+        result = np.zeros(len(self.codes))
+        for j, rows in self.complete:
+            result[rows] += potentials[self._offsets(j, rows)]
+        for index, group in enumerate(self.groups):
+            result[group.all_patterns] += self._group_posterior(potentials, index)[1][group.row_of_pattern]
+        return result
+
+    def pattern_marginals(self, potentials: FloatArray, node: int) -> FloatArray:
+        """Return the posterior of one node's states in every pattern, (u, r); NaN rows where it is pruned."""
+        result = np.full((len(self.codes), self.layout.cardinalities[node]), np.nan)
+        seen = np.flatnonzero(self.codes[:, node] >= 0)
+        result[seen] = 0.0
+        result[seen, self.codes[seen, node]] = 1.0
+        for index, group in enumerate(self.groups):
+            if node not in group.component.variables:
+                continue
+            axis = group.component.variables.index(node)
+            masses = self._group_posterior(potentials, index)[0].reshape(-1, *group.cards)
+            others = tuple(a + 1 for a in range(len(group.cards)) if a != axis)
+            result[group.all_patterns] = masses.sum(axis=others)[group.row_of_pattern]
+        return result
+
+    def pattern_statistics(self, potentials: FloatArray) -> FloatArray:
+        """Return the expected counts of every pattern on its own, (u, P)."""
+        result = np.zeros((len(self.codes), self.layout.size))
+        for j, rows in self.complete:
+            result[rows, self._offsets(j, rows)] += 1.0
+        program = self.program
+        for index, group in enumerate(self.groups):
+            assert program is not None
+            masses = self._group_posterior(potentials, index)[0]
+            rows, states = masses.shape
+            fixed = program.fixed_start[index] + states * np.arange(program.n_fixed[index])
+            begin, width = program.slot_start[index], program.n_factors[index]
+            slots = program.slots[begin : begin + rows * width].astype(np.int64).reshape(rows, width)
+            slots = np.concatenate([np.broadcast_to(fixed, (rows, len(fixed))), slots], axis=1)
+            positions = self.active[program.gather[slots[:, :, None] + np.arange(states)]]
+            own = np.zeros((rows, self.layout.size))
+            np.add.at(own, (np.arange(rows)[:, None, None], positions), masses[:, None, :])
+            np.add.at(result, group.all_patterns, own[group.row_of_pattern])
+        return result
+
+
+def _by_missingness(codes: CodeArray) -> list[tuple[int, IntArray]]:
+    """Return (bit mask of unobserved nodes, rows with it) for each missingness pattern."""
+    empty = codes < 0
+    n_nodes = codes.shape[1]
+    everywhere = empty.all(axis=0)
+    varying = np.flatnonzero(empty.any(axis=0) & ~everywhere)
+    always = sum(1 << int(j) for j in np.flatnonzero(everywhere)) if len(codes) else 0
+    if not len(codes):
+        return []
+    if not varying.size:
+        return [(always, np.arange(len(codes)))]
+    packed = np.packbits(empty[:, varying], axis=1)
+    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(inverse.ravel(), kind="stable")
+    bounds = np.searchsorted(inverse.ravel()[order], np.arange(len(first) + 1))
+    result = []
+    for k, row in enumerate(first):
+        mask = sum(1 << j for j in range(n_nodes) if empty[row, j])
+        result.append((mask, order[bounds[k] : bounds[k + 1]]))
+    return result
+
+
+def _unique_rows(matrix: IntArray, cards: list[int], weights: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
+    """Return (unique rows, summed weights, unique row of each row) of a matrix of codes with these cardinalities."""
+    span = 1
+    for card in cards:
+        span *= card
+    if span >= 1 << 62:
+        unique, inverse = np.unique(matrix, axis=0, return_inverse=True)
+        return unique, _summed(weights, inverse.ravel(), len(unique)), np.asarray(inverse.ravel(), np.int64)
+    key = np.zeros(len(matrix), np.int64)
+    for column, card in enumerate(cards):
+        key = key * card + matrix[:, column]
+    if span <= LOOKUP_LIMIT:
+        present = np.zeros(span, bool)
+        present[key] = True
+        rank = np.cumsum(present) - 1
+        inverse = rank[key]
+        keys = np.flatnonzero(present)
+    else:
+        keys, inverse = np.unique(key, return_inverse=True)
+    first = np.empty(len(keys), np.int64)
+    first[inverse] = np.arange(len(key))
+    return matrix[first], _summed(weights, inverse, len(keys)), np.asarray(inverse, np.int64)
+
+
+def _summed(weights: FloatArray, inverse: IntArray, size: int) -> FloatArray:
+    """Return the weights added up by unique row, (size,)."""
+    return np.asarray(np.bincount(inverse, weights, minlength=size), np.float64)
+
+
+class _Compiler:
+    """Builds the `Program` of an engine; lives only while the engine is made."""
+
+    def __init__(self, engine: EnumerationEngine) -> None:
+        self.engine = engine
+        self.layout = engine.layout
+        self.gather: list[IntArray] = []
+        self.slots: list[IntArray] = []
+        self.weights: list[FloatArray] = []
+        self.states: list[int] = []
+        self.n_fixed: list[int] = []
+        self.n_factors: list[int] = []
+        self.fixed_start: list[int] = []
+        self.cells = 0
+
+    def compile(self) -> tuple[Program | None, IntArray]:
+        """Return the program and the flat positions of its potentials."""
+        layout = self.layout
+        if not self.engine.groups:
+            return None, np.empty(0, np.int64)
+        for group in self.engine.groups:
+            self._add(group)
+        gather = np.concatenate(self.gather)
+        touched = np.zeros(len(layout.row_start) - 1, bool)
+        touched[layout.row_of[gather]] = True
+        active = np.flatnonzero(touched[layout.row_of])
+        position = np.empty(layout.size, np.int32)
+        position[active] = np.arange(len(active), dtype=np.int32)
+        lengths = np.diff(layout.row_start)[touched]
+        rows = [len(weights) for weights in self.weights]
+        widths = [n * f for n, f in zip(rows, self.n_factors, strict=True)]
+        program = Program(
+            row_start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            counts=self.engine.complete_counts[active],
+            gather=position[gather],
+            states=np.asarray(self.states, np.int64),
+            n_fixed=np.asarray(self.n_fixed, np.int64),
+            n_factors=np.asarray(self.n_factors, np.int64),
+            fixed_start=np.asarray(self.fixed_start, np.int64),
+            slot_start=np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.int64),
+            row_begin=np.concatenate([[0], np.cumsum(rows)]).astype(np.int64),
+            slots=np.concatenate(self.slots).astype(np.uint32),
+            weights=np.concatenate(self.weights),
+        )
+        return program, active
+
+    def _add(self, group: Group) -> None:
+        """Append one group: its unique rows, expanded tables and slots."""
+        layout, component = self.layout, group.component
+        free = set(component.variables)
+        group.cards = tuple(layout.cardinalities[v] for v in component.variables)
+        group.states = math.prod(group.cards)
+        self._check(group.states, len(component.families), component)
+        scopes = {j: layout.strides[j] for j in component.families}
+        observed = sorted({v for scope in scopes.values() for v in scope if v not in free})
+        patterns = group.all_patterns
+        matrix = self.engine.codes[patterns][:, observed].astype(np.int64)
+        cards = [layout.cardinalities[v] for v in observed]
+        rows, weights, group.row_of_pattern = _unique_rows(matrix, cards, self.engine.weights[patterns])
+        grid = np.indices(group.cards).reshape(len(group.cards), -1)
+        shifts = {
+            j: layout.offsets[j] + sum(scopes[j].get(v, 0) * grid[a] for a, v in enumerate(component.variables))
+            for j in component.families
+        }
+        fixed = [j for j in component.families if not any(v in scopes[j] for v in observed)]
+        moving = [j for j in component.families if any(v in scopes[j] for v in observed)]
+        self.fixed_start.append(self.cells)
+        for j in fixed:
+            self._append_cells(shifts[j])
+        slots = np.empty((len(rows), len(moving)), np.int64)
+        for f, j in enumerate(moving):
+            position = rows @ np.asarray([scopes[j].get(v, 0) for v in observed], np.int64)
+            distinct, rank = _distinct(position, layout.cardinalities[j] * layout.configurations[j])
+            self._check(len(distinct) * group.states, 1, component)
+            slots[:, f] = self.cells + rank * group.states
+            self._append_cells((distinct[:, None] + shifts[j][None, :]).ravel())
+        self.states.append(group.states)
+        self.n_fixed.append(len(fixed))
+        self.n_factors.append(len(moving))
+        self.slots.append(slots.ravel())
+        self.weights.append(weights)
+
+    def _append_cells(self, positions: IntArray) -> None:
+        self.gather.append(positions)
+        self.cells += len(positions)
+
+    def _check(self, size: int, copies: int, component: Component) -> None:
+        """Refuse a component whose joint states or expanded tables cannot be held."""
+        need = size * copies * BYTES_PER_CELL
+        fits = size <= STATE_LIMIT and self.cells + size * copies < 2**31
+        if fits and (need < SMALL or need < 0.8 * available_bytes()):
+            return
+        names = [self.layout.nodes[v] for v in component.variables]
+        shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+        raise TooLarge(
+            f"{len(names)} unobserved variables that depend on each other ({shown}) have {size:.3g} joint states: "
+            f"enumerating them needs {in_words(need)}, available are {in_words(available_bytes())} "
+            f"(at most {STATE_LIMIT} joint states); use fewer or smaller hidden variables"
+        )
+
+
+def _distinct(values: IntArray, span: int) -> tuple[IntArray, IntArray]:
+    """Return the distinct values (ascending, all below `span`) and the rank of each value among them."""
+    if span > max(LOOKUP_LIMIT, 4 * len(values)):
+        distinct, rank = np.unique(values, return_inverse=True)
+        return distinct, rank
+    present = np.zeros(span, bool)
+    present[values] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[values]

@@ -1,0 +1,215 @@
+"""A fitted discrete network and what one can ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lurking.data.column import Column
+from lurking.data.table import Table, as_table
+from lurking.errors import OptionError, StructureError, nearest_hint
+from lurking.graph.dag import Dag
+from lurking.inference.enumeration import EnumerationEngine
+from lurking.inference.problem import node_codes
+from lurking.models.discrete.document import Document, read_document, versions, write_document
+from lurking.models.discrete.layout import Layout
+from lurking.runtime.rng import Seed, seed_sequence
+from lurking.types import FloatArray, IntArray, Level
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """p(target | the other cells of the row) for every row."""
+
+    target: str
+    levels: tuple[Level, ...]
+    probabilities: FloatArray
+    """(rows, states)."""
+
+    @cached_property
+    def labels(self) -> list[Level]:
+        """The most probable state of each row; the first of equals."""
+        return [self.levels[k] for k in self.probabilities.argmax(axis=1)]
+
+
+@dataclass(frozen=True)
+class Imputation:
+    """Empty cells filled with their most probable state, with the probabilities behind each."""
+
+    table: Table
+    cells: dict[str, tuple[IntArray, FloatArray]]
+    """{column: (rows that were empty, their probabilities (m, states))}."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Dag + levels + tables.
+
+    Attributes
+    ----------
+    dag : the structure.
+    levels : states of every node; hidden nodes have 0 … r − 1.
+    theta : flat vector of conditional probabilities (see `Layout`); for a VB fit the posterior means.
+    alpha : flat vector of Dirichlet parameters behind them (VB only), or None.
+    about : where it came from: method, objective, seed, options, data digest, versions.
+    """
+
+    dag: Dag
+    levels: Mapping[str, tuple[Level, ...]]
+    theta: FloatArray = field(repr=False)
+    alpha: FloatArray | None = field(default=None, repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_tables(
+        cls, dag: Dag, tables: Mapping[str, Any], levels: Mapping[str, Sequence[Level]] | None = None
+    ) -> Network:
+        """Make a network from {node: table[l, k]}; rows are probabilities, levels default to 0 … r − 1."""
+        given = levels or {}
+        sizes = {name: np.asarray(table).shape[-1] for name, table in tables.items()}
+        states = {name: tuple(given.get(name, range(sizes[name]))) for name in sizes}
+        missing = [name for name in dag.nodes if name not in states]
+        if missing:
+            raise StructureError(f"no table for {missing[0]!r}; every node of the structure needs one")
+        layout = Layout(dag, {name: len(states[name]) for name in dag.nodes})
+        theta = layout.join(tables)
+        if not (np.all(theta >= 0.0) and np.allclose(layout.row_sums(theta), 1.0, rtol=0.0, atol=1e-6)):
+            raise StructureError("a table has a negative entry or a row that does not sum to 1; normalise it first")
+        return cls(dag, {name: states[name] for name in dag.nodes}, layout.normalise(theta))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where each probability lives in `theta`."""
+        return Layout(self.dag, {name: len(levels) for name, levels in self.levels.items()})
+
+    @cached_property
+    def tables(self) -> dict[str, FloatArray]:
+        """{node: table[l, k]} of conditional probabilities."""
+        return self.layout.split(self.theta)
+
+    def levels_of(self, name: str) -> tuple[Level, ...]:
+        """Return the states of one variable."""
+        self._check_name(name)
+        return self.levels[name]
+
+    def _check_name(self, name: str) -> None:
+        if name not in self.levels:
+            raise StructureError(
+                f"{name!r} is no variable of the network{nearest_hint(name, self.dag.nodes)}; "
+                f"variables are: {', '.join(self.dag.nodes)}"
+            )
+
+    @cached_property
+    def _log_theta(self) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.theta))
+
+    def _compile(self, data: Any, without: str | None = None) -> tuple[Table, EnumerationEngine, IntArray]:
+        """Return the recoded table, an engine over its unique rows (nothing pruned), and the pattern of each row."""
+        table = as_table(data)
+        present = [name for name in self.dag.observed if name in table.columns and name != without]
+        coded = table.with_columns_coded({name: self.levels[name] for name in present})
+        patterns = coded.patterns(tuple(present))
+        observed = np.full((len(patterns.codes), len(self.dag.observed)), -1, np.int32)
+        observed[:, [self.dag.observed.index(name) for name in present]] = patterns.codes
+        codes = node_codes(self.layout, observed)
+        return coded, EnumerationEngine(self.layout, codes, np.ones(len(codes)), False), patterns.inverse
+
+    def loglik(self, data: Any) -> FloatArray:
+        """Return ln p(row) for every row, empty cells and hidden variables summed out, (rows,)."""
+        _, engine, inverse = self._compile(data)
+        return engine.pattern_log_z(self._log_theta)[inverse]
+
+    def hidden_probabilities(self, data: Any) -> dict[str, FloatArray]:
+        """Return {hidden variable: p(state | row)}, each (rows, states)."""
+        _, engine, inverse = self._compile(data)
+        index = self.layout.index
+        return {name: engine.pattern_marginals(self._log_theta, index[name])[inverse] for name in self.dag.hidden}
+
+    def predict(self, data: Any, target: str) -> Prediction:
+        """Return p(target | the other cells of each row); the target's own column, if any, is not looked at."""
+        self._check_name(target)
+        _, engine, inverse = self._compile(data, without=target)
+        marginals = engine.pattern_marginals(self._log_theta, self.layout.index[target])
+        return Prediction(target, self.levels[target], marginals[inverse])
+
+    def impute(self, data: Any) -> Imputation:
+        """Fill every empty cell of the model's columns with its most probable state given the rest of the row."""
+        coded, engine, inverse = self._compile(data)
+        columns, cells = {}, {}
+        for name in coded.columns:
+            column = coded[name]
+            empty = np.flatnonzero(column.codes < 0) if name in self.dag.observed else np.empty(0, np.int64)
+            if empty.size:
+                marginals = engine.pattern_marginals(self._log_theta, self.layout.index[name])
+                probabilities = marginals[inverse[empty]]
+                codes = column.codes.copy()
+                codes[empty] = probabilities.argmax(axis=1)
+                column = Column.categorical(name, codes, column.levels, declared=True)
+                cells[name] = (empty, probabilities)
+            columns[name] = column
+        return Imputation(coded.with_columns(columns), cells)
+
+    def joint(self, names: Sequence[str]) -> FloatArray:
+        """Return p(names) with one axis per name, in the order given, by elimination over their ancestors."""
+        for name in names:
+            self._check_name(name)
+        if len(set(names)) != len(names):
+            raise OptionError(f"joint() got the same variable twice: {list(names)}")
+        needed = set(names) | set(self.dag.ancestors(names))
+        order = [name for name in self.dag.nodes if name in needed]
+        axis = {name: i for i, name in enumerate(order)}
+        operands: list[Any] = []
+        for name in order:
+            scope = (*self.dag.parents(name), name)
+            operands += [self.tables[name].reshape([len(self.levels[v]) for v in scope]), [axis[v] for v in scope]]
+        return np.asarray(np.einsum(*operands, [axis[name] for name in names], optimize="greedy"), np.float64)
+
+    def sample(self, n: int, *, seed: Seed, hidden: bool = False) -> Table:
+        """Draw n rows; `hidden=True` keeps the hidden variables as columns."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise OptionError(f"n is {n!r}; it must be a whole number of at least 0")
+        generator = np.random.Generator(np.random.PCG64(seed_sequence(seed)))
+        codes: dict[str, IntArray] = {}
+        for name in self.dag.topological_order:
+            configuration = np.zeros(n, np.int64)
+            for parent in self.dag.parents(name):
+                configuration = configuration * len(self.levels[parent]) + codes[parent]
+            edges = np.cumsum(self.tables[name], axis=1)
+            # The last edge is 1 up to rounding; leaving it out makes every draw fall in a state.
+            draws = generator.random(n)[:, None] > edges[configuration][:, :-1]
+            codes[name] = draws.sum(axis=1)
+        kept = self.dag.nodes if hidden else self.dag.observed
+        return Table.from_codes({name: (codes[name].astype(np.int32), self.levels[name]) for name in kept})
+
+    def class_sizes(self) -> dict[str, FloatArray]:
+        """Return the marginal distribution of every hidden variable."""
+        return {name: self.joint([name]) for name in self.dag.hidden}
+
+    def save(self, path: str | Path) -> None:
+        """Write the network as versioned JSON; `Network.load` reads it back exactly."""
+        about = {**self.about, "versions": versions()}
+        write_document(path, Document(self.dag, dict(self.levels), self.theta, self.alpha, about))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Network:
+        """Read a network written by `save`."""
+        document = read_document(path)
+        return cls(document.dag, document.levels, document.theta, document.alpha, document.about)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Network):
+            return NotImplemented
+        if self.dag != other.dag or dict(self.levels) != dict(other.levels):
+            return False
+        if self.alpha is None or other.alpha is None:
+            return self.alpha is other.alpha and np.array_equal(self.theta, other.theta)
+        return np.array_equal(self.theta, other.theta) and np.array_equal(self.alpha, other.alpha)
+
+    def __hash__(self) -> int:
+        return hash((self.dag, self.theta.tobytes()))

@@ -1,0 +1,48 @@
+"""The variational posterior over the parameters: one Dirichlet per row of every table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import beta
+
+from lurking.errors import OptionError
+from lurking.models.discrete.layout import Layout
+from lurking.types import FloatArray
+
+
+@dataclass(frozen=True)
+class DirichletPosterior(Mapping[str, FloatArray]):
+    """{node: α[l, k]}; q(θ_jl) = Dir(α_jl) (beal-ghahramani-2006, eq. 56)."""
+
+    layout: Layout = field(repr=False)
+    flat: FloatArray = field(repr=False)
+
+    def __getitem__(self, name: str) -> FloatArray:
+        return self.layout.table(self.flat, name).copy()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.layout.nodes)
+
+    def __len__(self) -> int:
+        return len(self.layout.nodes)
+
+    def mean(self) -> FloatArray:
+        """Return E[θ] = α / Σ α, (P,)."""
+        return self.layout.normalise(self.flat)
+
+    def interval(self, name: str, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return the central credible interval of every θ_jlk of one node: (lower[l, k], upper[l, k]).
+
+        Each entry is marginally Beta(α_jlk, Σ_k α_jlk − α_jlk) under q.
+        """
+        if not 0.0 < level < 1.0:
+            raise OptionError(f"level is {level!r}; it must lie strictly between 0 and 1, for example 0.95")
+        alpha = self[name]
+        rest = alpha.sum(axis=1, keepdims=True) - alpha
+        if alpha.shape[1] == 1:
+            return np.ones_like(alpha), np.ones_like(alpha)
+        tail = (1.0 - level) / 2.0
+        return np.asarray(beta.ppf(tail, alpha, rest)), np.asarray(beta.isf(tail, alpha, rest))

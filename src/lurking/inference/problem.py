@@ -1,0 +1,197 @@
+"""A structure, a table and a prior, checked and compiled: the one argument of every fit, score and sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from lurking.data.table import Table, as_table
+from lurking.errors import DataError, StructureError, TooLarge, UnknownNameError, nearest_hint
+from lurking.graph.dag import Dag
+from lurking.graph.symmetry import log_aliases
+from lurking.inference.base import Engine
+from lurking.inference.enumeration import EnumerationEngine
+from lurking.inference.identifiability import effective_dimension
+from lurking.inference.reference import ReferenceEngine
+from lurking.models.discrete.layout import Layout
+from lurking.models.discrete.prior import Prior
+from lurking.runtime.memory import available_bytes, in_words
+from lurking.types import CodeArray, FloatArray, Level
+
+Result = TypeVar("Result")
+
+ENGINES: dict[str, type[EnumerationEngine] | type[ReferenceEngine]] = {
+    "enumeration": EnumerationEngine,
+    "reference": ReferenceEngine,
+}
+VECTORS_PER_FIT = 24  # flat vectors held at once by a fit: potentials, counts, prior, coordinates, copies
+
+
+class Problem:
+    """dag + table + prior, compiled.
+
+    Parameters
+    ----------
+    dag : the structure, or its text form; a star is bound to the columns of the table.
+    table : a Table, a frame, an array or the path of a file.
+    prior : a Prior, or a number λ for `Prior.symmetric(λ)`.
+    prune : leave out hidden nodes without observed descendant (from d and S too) and, row by row, unobserved cells
+        without observed descendant. Exact evidence does not depend on it; every approximation is better with it.
+    engine : "auto", or the name of an exact method to force.
+    """
+
+    def __init__(
+        self, dag: Dag | str, table: Any, prior: Prior | float = 1.0, *, prune: bool = True, engine: str = "auto"
+    ) -> None:
+        self.table: Table = as_table(table)
+        structure = Dag.parse(dag) if isinstance(dag, str) else dag
+        self.full_dag: Dag = structure.bind(self.table.columns)
+        self.prior = Prior.of(prior)
+        self.prune = prune
+        if engine != "auto" and engine not in ENGINES:
+            raise UnknownNameError("engine", engine, ("auto", *ENGINES))
+        self.engine_name = "enumeration" if engine == "auto" else engine
+        check_columns(self.full_dag, self.table)
+        self.dag: Dag = self.full_dag.pruned() if prune else self.full_dag
+        self.levels = levels_of(self.full_dag, self.table)
+        self.layout = checked_layout(self.dag, {name: len(self.levels[name]) for name in self.full_dag.nodes})
+        self.pseudo: FloatArray = self.prior.pseudo_counts(self.layout, self.levels)
+        self._memory: dict[Hashable, Any] = {}
+
+    @cached_property
+    def n(self) -> float:
+        """Number of rows, counted with their weights."""
+        return self.table.n
+
+    @cached_property
+    def codes(self) -> CodeArray:
+        """(u, nodes) unique rows over all nodes, −1 where unobserved."""
+        return node_codes(self.layout, self.table.patterns(self.dag.observed).codes)
+
+    @cached_property
+    def pattern_weights(self) -> FloatArray:
+        """(u,) weight of each unique row."""
+        return self.table.patterns(self.dag.observed).weights
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The exact inference method, compiled on first use."""
+        return ENGINES[self.engine_name](self.layout, self.codes, self.pattern_weights, self.prune)
+
+    @property
+    def dimension(self) -> int:
+        """d(m), the number of free parameters (beal-ghahramani-2006, eq. 23)."""
+        return self.layout.dimension
+
+    @cached_property
+    def effective_dimension(self) -> int:
+        """Generic rank of the map θ → p(observed variables) (Geiger, Heckerman & Meek 1996)."""
+        return effective_dimension(self.layout)
+
+    @cached_property
+    def log_aliases(self) -> float:
+        """Log number S of relabelings that leave structure and prior unchanged (pruned nodes left out)."""
+        return log_aliases(self.dag, self.layout.split(self.pseudo), self.cardinalities)
+
+    @cached_property
+    def relevant_log_aliases(self) -> float:
+        """The same over the hidden nodes with an observed descendant only, whatever `prune` says."""
+        if self.prune or not self.full_dag.barren:
+            return self.log_aliases
+        pruned = self.full_dag.pruned()
+        tables = {name: table for name, table in self.layout.split(self.pseudo).items() if name in pruned.nodes}
+        return log_aliases(pruned, tables, {name: self.cardinalities[name] for name in pruned.nodes})
+
+    @property
+    def cardinalities(self) -> dict[str, int]:
+        """Number of states of every node of the (pruned) structure."""
+        return dict(zip(self.layout.nodes, self.layout.cardinalities, strict=True))
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """True when no row has anything unobserved that matters."""
+        return not self.engine.active.size
+
+    def remember(self, key: Hashable, make: Callable[[], Result]) -> Result:
+        """Return the value stored under `key`, making it on first use; fits are shared between scores this way."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        result: Result = self._memory[key]
+        return result
+
+    @cached_property
+    def full_pseudo(self) -> tuple[Layout, FloatArray]:
+        """Layout and pseudo-counts over all nodes, pruned ones included."""
+        if self.dag is self.full_dag or self.dag == self.full_dag:
+            return self.layout, self.pseudo
+        layout = Layout(self.full_dag, {name: len(self.levels[name]) for name in self.full_dag.nodes})
+        return layout, self.prior.pseudo_counts(layout, self.levels)
+
+    def unpruned(self, flat: FloatArray, fill: FloatArray) -> FloatArray:
+        """Return a vector over all nodes: `flat` where the node was kept, `fill` (full layout) where it was pruned."""
+        layout, _ = self.full_pseudo
+        if layout is self.layout:
+            return flat
+        tables = {**layout.split(fill), **self.layout.split(flat)}
+        return layout.join(tables)
+
+
+def check_columns(dag: Dag, table: Table) -> None:
+    """Refuse a structure that does not fit the columns of the table."""
+    for name in dag.hidden:
+        if name in table.columns:
+            raise StructureError(
+                f"hidden variable {name!r} is also a column of the data; "
+                "give the hidden variable another name, or leave the column out (drop)"
+            )
+    for name in dag.observed:
+        if name not in table.columns:
+            raise StructureError(
+                f"{name!r} in the model is no column of the data{nearest_hint(name, table.columns)}; "
+                f"columns are: {', '.join(table.columns)}; a variable without a column must be declared hidden"
+            )
+    if not dag.observed:
+        raise StructureError("the model has no observed variable; name at least one column of the data")
+    for name in dag.observed:
+        column = table[name]
+        if column.kind == "continuous":
+            raise DataError(
+                f"column {name!r} is continuous and the model is discrete; cut it into classes, "
+                f"declare it categorical (categorical={name!r}), or leave it out (drop)"
+            )
+        if column.looks_like_identifier:
+            raise DataError(
+                f"column {name!r} has {column.cardinality} levels in {table.n_rows} rows and looks like an "
+                f"identifier; leave it out (drop), group its levels, or declare it categorical to insist"
+            )
+
+
+def levels_of(dag: Dag, table: Table) -> dict[str, tuple[Level, ...]]:
+    """Return the states of every node: those of the column, or 0 … r − 1 for a hidden node."""
+    hidden = dag.hidden
+    return {name: tuple(range(hidden[name])) if name in hidden else table[name].levels for name in dag.nodes}
+
+
+def checked_layout(dag: Dag, cardinalities: dict[str, int]) -> Layout:
+    """Return the layout, refusing tables that do not fit in memory (sizes are exact integers, nothing is allocated)."""
+    layout = Layout(dag, cardinalities)
+    need = layout.size * 8 * VECTORS_PER_FIT
+    if need > 2**26 and need > 0.8 * available_bytes():
+        j = max(range(len(layout.nodes)), key=lambda i: layout.cardinalities[i] * layout.configurations[i])
+        raise TooLarge(
+            f"the tables of this model have {layout.size} entries, {layout.configurations[j]} rows for "
+            f"{layout.nodes[j]!r} alone, and need {in_words(need)} to fit; available are "
+            f"{in_words(available_bytes())}; use fewer parents or fewer states"
+        )
+    return layout
+
+
+def node_codes(layout: Layout, observed: CodeArray) -> CodeArray:
+    """Return codes over all nodes (u, nodes) from codes over the observed nodes in node order; hidden ones are −1."""
+    hidden = layout.dag.hidden
+    codes = np.full((len(observed), len(layout.nodes)), -1, np.int32)
+    codes[:, [j for j, name in enumerate(layout.nodes) if name not in hidden]] = observed
+    return codes

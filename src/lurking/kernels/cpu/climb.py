@@ -1,0 +1,267 @@
+"""The whole EM or VBEM climb of one start in one call: no Python between iterations, no GIL.
+
+The twin of `lurking.learn.python_loop.climb_in_python`, which drives any engine and is the reference for this one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from lurking.kernels.cpu.enumeration import expect_into
+from lurking.kernels.cpu.special import log_gamma_digamma, log_rising
+from lurking.kernels.program import ClimbResult, Program
+from lurking.types import FloatArray, IntArray
+
+ML, MAP_PROBABILITY, MAP, VB = 0, 1, 2, 3
+CONVERGED, MAX_ITER, INTERRUPTED, IMPOSSIBLE = 0, 1, 2, 3
+FIRST_STEP_LIMIT = 4.0
+STEP_LIMIT_FACTOR = 4.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _expected_logs(row_start: IntArray, alpha: FloatArray, potentials: FloatArray) -> None:
+    """Write E[ln θ] = ψ(α_k) − ψ(Σ α) under Dir(α) of every row to `potentials`."""
+    for row in range(row_start.shape[0] - 1):
+        total = 0.0
+        for q in range(row_start[row], row_start[row + 1]):
+            total += alpha[q]
+        digamma_total = log_gamma_digamma(total)[1]
+        for q in range(row_start[row], row_start[row + 1]):
+            potentials[q] = log_gamma_digamma(alpha[q])[1] - digamma_total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _variational_step(
+    row_start: IntArray,
+    pseudo: FloatArray,
+    log_gamma_pseudo: FloatArray,
+    row_pseudo: FloatArray,
+    log_gamma_row: FloatArray,
+    counts: FloatArray,
+    following: FloatArray,
+) -> float:
+    """Write the VBM step's potentials to `following`; return D(λ, N), the log evidence of the expected counts."""
+    evidence = 0.0
+    for row in range(row_start.shape[0] - 1):
+        total = 0.0
+        for q in range(row_start[row], row_start[row + 1]):
+            total += counts[q]
+        log_gamma, digamma_total = log_gamma_digamma(row_pseudo[row] + total)
+        evidence -= log_rising(row_pseudo[row], log_gamma_row[row], total, log_gamma)
+        for q in range(row_start[row], row_start[row + 1]):
+            log_gamma, digamma = log_gamma_digamma(pseudo[q] + counts[q])
+            evidence += log_rising(pseudo[q], log_gamma_pseudo[q], counts[q], log_gamma)
+            following[q] = digamma - digamma_total
+    return evidence
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _point_step(
+    row_start: IntArray, prior_counts: FloatArray, counts: FloatArray, potentials: FloatArray, following: FloatArray
+) -> None:
+    """Write ln θ of the M step, θ ∝ N + prior counts, to `following`; a row without any count keeps its value."""
+    for row in range(row_start.shape[0] - 1):
+        total = 0.0
+        for q in range(row_start[row], row_start[row + 1]):
+            total += counts[q] + prior_counts[q]
+        for q in range(row_start[row], row_start[row + 1]):
+            if total > 0.0:
+                following[q] = math.log((counts[q] + prior_counts[q]) / total)
+            else:
+                following[q] = potentials[q]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _evaluate(
+    program: Program,
+    rule: int,
+    prior: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+    potentials: FloatArray,
+    counts: FloatArray,
+    following: FloatArray,
+    scratch: tuple[FloatArray, FloatArray],
+) -> tuple[float, float]:
+    """One E step and one M step: counts and next potentials; return (objective without its constant, log_z)."""
+    pseudo, log_gamma_pseudo, row_pseudo, log_gamma_row, prior_counts = prior
+    log_z = expect_into(program, potentials, counts, scratch[0], scratch[1])
+    objective = log_z
+    if rule == VB:
+        objective += _variational_step(
+            program.row_start, pseudo, log_gamma_pseudo, row_pseudo, log_gamma_row, counts, following
+        )
+        for q in range(counts.shape[0]):
+            if counts[q] != 0.0:
+                objective -= counts[q] * potentials[q]
+    else:
+        _point_step(program.row_start, prior_counts, counts, potentials, following)
+        for q in range(counts.shape[0]):
+            if prior_counts[q] != 0.0:
+                objective += prior_counts[q] * potentials[q]
+    return objective, log_z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _coordinates(rule: int, pseudo: FloatArray, counts: FloatArray, following: FloatArray, out: FloatArray) -> None:
+    """Write the coordinates in which the next point is extrapolated: ln α for VB, ln θ for EM."""
+    for q in range(out.shape[0]):
+        out[q] = math.log(pseudo[q] + counts[q]) if rule == VB else following[q]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _step_length(x0: FloatArray, x1: FloatArray, x2: FloatArray) -> float:
+    """Return ‖r‖ / ‖v‖, r = x1 − x0, v = (x2 − x1) − r (scheme S3 of Varadhan & Roland 2008); 1 when degenerate."""
+    r_square = 0.0
+    v_square = 0.0
+    for q in range(x0.shape[0]):
+        if x0[q] > -np.inf and x1[q] > -np.inf and x2[q] > -np.inf:
+            r = x1[q] - x0[q]
+            v = (x2[q] - x1[q]) - r
+            r_square += r * r
+            v_square += v * v
+    if v_square <= 1e-300 or r_square <= 1e-300:
+        return 1.0
+    return math.sqrt(r_square / v_square)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _extrapolate(
+    rule: int,
+    row_start: IntArray,
+    step: float,
+    x0: FloatArray,
+    x1: FloatArray,
+    x2: FloatArray,
+    potentials: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write x0 + 2·step·r + step²·v to `out` and its potentials; EM points are renormalised row by row."""
+    for q in range(out.shape[0]):
+        if x0[q] > -np.inf and x1[q] > -np.inf and x2[q] > -np.inf:
+            r = x1[q] - x0[q]
+            out[q] = x0[q] + 2.0 * step * r + step * step * ((x2[q] - x1[q]) - r)
+        else:
+            out[q] = x2[q]
+    if rule == VB:
+        for q in range(out.shape[0]):
+            # An overshoot beyond e^±46 around the plain point is never accepted; the clip keeps α finite.
+            out[q] = min(max(out[q], x2[q] - 46.0), x2[q] + 46.0)
+            potentials[q] = math.exp(out[q])
+        _expected_logs(row_start, potentials, potentials)
+        return
+    for row in range(row_start.shape[0] - 1):
+        top = -np.inf
+        for q in range(row_start[row], row_start[row + 1]):
+            top = max(top, out[q])
+        total = 0.0
+        for q in range(row_start[row], row_start[row + 1]):
+            total += math.exp(out[q] - top)
+        shift = top + math.log(total)
+        for q in range(row_start[row], row_start[row + 1]):
+            out[q] -= shift
+            potentials[q] = out[q]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def climb(
+    program: Program,
+    rule: int,
+    prior: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+    start: FloatArray,
+    constant: float,
+    threshold: float,
+    max_iter: int,
+    accelerate: bool,
+    stop: IntArray,
+) -> ClimbResult:
+    """Climb from the potentials `start` until a plain step gains less than `threshold`.
+
+    `prior` = (λ, ln Γ(λ), row sums λ_jl, ln Γ(λ_jl), counts that the M step and the point objective add). The trace
+    holds `constant` + objective: for VB at every accepted point, for EM from the first M step on. `stop[0] != 0`
+    ends the climb at the next iteration.
+    """
+    size = start.shape[0]
+    cells = program.gather.shape[0]
+    scratch = (np.empty(cells), np.empty(cells))
+    # Three work places: the current point, the plain step from it, the extrapolated point.
+    potentials = np.empty((3, size))
+    counts = np.empty((3, size))
+    following = np.empty((3, size))
+    coordinates = np.empty((4, size))
+    current, trial, extra = 0, 1, 2
+    potentials[current, :] = start
+    objective, log_z = _evaluate(
+        program, rule, prior, potentials[current], counts[current], following[current], scratch
+    )
+    allowed = max_iter if rule == VB else max_iter + 1
+    evaluations = 1
+    trace = np.empty(allowed)
+    n_trace = 0
+    if rule == VB:
+        trace[0] = constant + objective
+        n_trace = 1
+    else:
+        coordinates[current, :] = start
+    has_coordinates = rule != VB
+    outcome = MAX_ITER
+    step_limit = FIRST_STEP_LIMIT
+    if not objective > -np.inf:
+        outcome = IMPOSSIBLE
+        allowed = 0
+    while evaluations < allowed:
+        if stop[0] != 0:
+            outcome = INTERRUPTED
+            break
+        potentials[trial, :] = following[current]
+        trial_objective, trial_log_z = _evaluate(
+            program, rule, prior, potentials[trial], counts[trial], following[trial], scratch
+        )
+        evaluations += 1
+        trace[n_trace] = constant + trial_objective
+        n_trace += 1
+        converged = max(trial_objective - objective, 0.0) < threshold
+        jump = 1.0
+        if accelerate and not converged:
+            _coordinates(rule, prior[0], counts[current], following[current], coordinates[trial])
+            _coordinates(rule, prior[0], counts[trial], following[trial], coordinates[3])
+            if has_coordinates and evaluations < allowed:
+                jump = min(_step_length(coordinates[current], coordinates[trial], coordinates[3]), step_limit)
+        accepted = False
+        if jump > 1.0:
+            _extrapolate(
+                rule,
+                program.row_start,
+                jump,
+                coordinates[current],
+                coordinates[trial],
+                coordinates[3],
+                potentials[extra],
+                coordinates[extra],
+            )
+            extra_objective, extra_log_z = _evaluate(
+                program, rule, prior, potentials[extra], counts[extra], following[extra], scratch
+            )
+            evaluations += 1
+            accepted = extra_objective >= trial_objective
+            if jump == step_limit:
+                step_limit = max(
+                    step_limit * STEP_LIMIT_FACTOR if accepted else step_limit / STEP_LIMIT_FACTOR, FIRST_STEP_LIMIT
+                )
+        if accepted:
+            current, extra = extra, current
+            objective, log_z = extra_objective, extra_log_z
+            trace[n_trace] = constant + objective
+            n_trace += 1
+        else:
+            current, trial = trial, current
+            objective, log_z = trial_objective, trial_log_z
+        has_coordinates = True
+        if converged:
+            outcome = CONVERGED
+            break
+    n_iter = evaluations if rule == VB else evaluations - 1
+    return ClimbResult(
+        outcome, n_iter, log_z, potentials[current].copy(), counts[current].copy(), trace[:n_trace].copy()
+    )

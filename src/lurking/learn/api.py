@@ -1,0 +1,36 @@
+"""`lurking.fit`: from a structure and a table to a fitted network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lurking.graph.dag import Dag
+from lurking.inference.problem import Problem
+from lurking.learn.fit import Fit, FitOptions, fit_problem
+from lurking.models.discrete.prior import Prior
+
+
+def fit(
+    dag: Dag | str,
+    table: Any,
+    *,
+    method: str = "vb",
+    prior: Prior | float = 1.0,
+    prune: bool = True,
+    engine: str = "auto",
+    **options: Any,
+) -> Fit:
+    """Fit the parameters of one structure with hidden variables and empty cells.
+
+    Parameters
+    ----------
+    dag : a Dag or its text form, for example ``"class[3] -> *"``.
+    table : a Table, a pandas/polars/Arrow frame, a 2-d array, or the path of a file.
+    method : "vb" (variational Bayes), "map" (mode over logits), "map-probability" (mode over probabilities) or "ml".
+    prior : a Prior, or λ for `Prior.symmetric(λ)`.
+    prune : leave out unobserved nodes and cells without observed descendant.
+    engine : "auto" or the name of an exact method.
+    options : restarts=10, init=None, tournament=0, max_iter=1000, tol=1e-8, accelerate=True, seed=0, workers=None
+        (see `FitOptions`).
+    """
+    return fit_problem(Problem(dag, table, prior, prune=prune, engine=engine), method, FitOptions.from_mapping(options))

@@ -1,0 +1,79 @@
+"""Hidden states that the data do not use, or cannot tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lurking.models.discrete.layout import Layout
+from lurking.types import FloatArray
+
+EMPTY_BELOW = 0.5
+DUPLICATE_WITHIN = 0.01
+IDENTICAL_WITHIN = 1e-7
+
+
+@dataclass(frozen=True)
+class StateIssue:
+    """One hidden variable with states that are empty (fewer than half a row expected) or duplicates of each other."""
+
+    node: str
+    kind: str
+    states: tuple[int, ...]
+
+    def __str__(self) -> str:
+        listed = ", ".join(map(str, self.states))
+        if self.kind == "empty":
+            return f"{self.node}: state {listed} holds less than half a row; fewer states would do"
+        return f"{self.node}: states {listed} have the same profile; fewer states would do"
+
+
+def state_profiles(layout: Layout, theta: FloatArray, node: int) -> FloatArray:
+    """Return what each state of a node means for its children, (r, entries): their tables, state of the node first."""
+    cards = layout.cardinalities
+    parts = [np.empty((cards[node], 0))]
+    for child, parents in enumerate(layout.parents):
+        if node in parents:
+            table = layout.table(theta, layout.nodes[child]).reshape(*(cards[p] for p in parents), cards[child])
+            parts.append(np.moveaxis(table, parents.index(node), 0).reshape(cards[node], -1))
+    return np.concatenate(parts, axis=1)
+
+
+def _alike(profiles: FloatArray, states: list[int], within: float) -> list[tuple[int, ...]]:
+    """Return groups of states whose profiles differ nowhere by more than `within` from the group's first."""
+    groups: list[list[int]] = []
+    for k in states:
+        for group in groups:
+            if np.abs(profiles[k] - profiles[group[0]]).max() <= within:
+                group.append(k)
+                break
+        else:
+            groups.append([k])
+    return [tuple(group) for group in groups if len(group) > 1]
+
+
+def state_issues(layout: Layout, theta: FloatArray, counts: FloatArray, n: float) -> tuple[StateIssue, ...]:
+    """Return the empty and the duplicate states of every hidden node of a fit."""
+    issues = []
+    for name in layout.dag.hidden:
+        j = layout.index[name]
+        sizes = layout.table(counts, name).sum(axis=0)
+        if layout.cardinalities[j] < 2 or n <= 0.0:
+            continue
+        issues += [StateIssue(name, "empty", (int(k),)) for k in np.flatnonzero(sizes < EMPTY_BELOW)]
+        profiles = state_profiles(layout, theta, j)
+        if profiles.shape[1]:
+            used = [int(k) for k in np.flatnonzero(sizes >= EMPTY_BELOW)]
+            issues += [StateIssue(name, "duplicate", group) for group in _alike(profiles, used, DUPLICATE_WITHIN)]
+    return tuple(issues)
+
+
+def is_symmetric(layout: Layout, theta: FloatArray) -> bool:
+    """Whether all states of some hidden node (with children) are identical: a fixed point that may be a saddle."""
+    for name in layout.dag.hidden:
+        j = layout.index[name]
+        profiles = state_profiles(layout, theta, j)
+        if profiles.shape[1] and len(profiles) > 1 and np.ptp(profiles, axis=0).max() <= IDENTICAL_WITHIN:
+            return True
+    return False

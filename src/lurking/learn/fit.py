@@ -1,0 +1,285 @@
+"""Fitting one structure: restarts or a tournament of starts, and the outcome."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lurking.errors import OptionError, UnknownNameError
+from lurking.inference.goodness import Goodness, goodness_of_fit
+from lurking.inference.network import Network
+from lurking.inference.posterior import DirichletPosterior
+from lurking.inference.problem import Problem
+from lurking.kernels.program import Rule
+from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues
+from lurking.learn.init import draw_start, given_start
+from lurking.learn.loop import Climb, Climber, ClimbOptions, Status, rule_of
+from lurking.models.discrete.document import versions
+from lurking.runtime.executor import StopFlag, map_in_order
+from lurking.runtime.rng import Seed, generators
+from lurking.types import FloatArray
+
+SAME_OPTIMUM = 1e-3
+SERIAL_BELOW = 200_000  # cells × rows of one E-step below which threads cost more than they bring
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Options of a fit; every score passes them through.
+
+    restarts : number of starts; the best one is kept.
+    init : {node: table[l, k]}, used as start 1 as it is.
+    tournament : 0 for independent restarts; 64 for the 64 → 32 → … → 1 scheme of chickering-heckerman-1996 §3,
+        which replaces them.
+    max_iter, tol, accelerate : see `ClimbOptions`.
+    seed : whole number, Generator, SeedSequence or None.
+    workers : threads across starts; None lets the size of the problem decide. Results do not depend on it.
+    executor : a `concurrent.futures.Executor` to use instead of threads of its own.
+    stop : set it from another thread, or by an interrupt, to end the climbs early.
+    """
+
+    restarts: int = 10
+    init: Mapping[str, Any] | None = None
+    tournament: int = 0
+    max_iter: int = 1000
+    tol: float = 1e-8
+    accelerate: bool = True
+    seed: Seed = 0
+    workers: int | None = None
+    executor: Executor | None = field(default=None, repr=False)
+    stop: StopFlag = field(default_factory=StopFlag, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, least in (("restarts", 1), ("tournament", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise OptionError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+        _ = self.climb
+
+    @cached_property
+    def climb(self) -> ClimbOptions:
+        """The options of each start's climb."""
+        return ClimbOptions(self.max_iter, self.tol, self.accelerate)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of all options."""
+        return tuple(entry.name for entry in fields(cls))
+
+    @classmethod
+    def from_mapping(cls, options: Mapping[str, Any]) -> FitOptions:
+        """Return the options given by name; an unknown name lists the choices."""
+        for name in options:
+            if name not in cls.names():
+                raise UnknownNameError("option", name, cls.names())
+        return cls(**options)
+
+    def key(self) -> tuple[object, ...]:
+        """Return what tells two fits of one problem apart."""
+        init = None if self.init is None else tuple((k, np.asarray(v).tobytes()) for k, v in sorted(self.init.items()))
+        seed = self.seed if isinstance(self.seed, int) else id(self.seed)
+        return (self.restarts, init, self.tournament, self.max_iter, self.tol, self.accelerate, seed)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the options as plain values, for files and reports."""
+        return {
+            "restarts": int(self.restarts),
+            "tournament": int(self.tournament),
+            "max_iter": int(self.max_iter),
+            "tol": float(self.tol),
+            "accelerate": bool(self.accelerate),
+            "init": self.init is not None,
+        }
+
+
+@dataclass(frozen=True)
+class Spread:
+    """End objectives of all starts, in the order of the starts; the best is the fit."""
+
+    objectives: tuple[float, ...]
+
+    @property
+    def range(self) -> float:
+        """Best minus worst."""
+        return max(self.objectives) - min(self.objectives)
+
+    @property
+    def n_at_best(self) -> int:
+        """How many starts ended within 0.001 nat of the best."""
+        best = max(self.objectives)
+        return sum(best - value <= SAME_OPTIMUM for value in self.objectives)
+
+    def __str__(self) -> str:
+        return f"{self.n_at_best} of {len(self.objectives)} starts within 0.001 of the best, range {self.range:.4g}"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Outcome of EM or VBEM and nothing more.
+
+    `trace` has one entry per accepted point of the best start; `objective` is its last entry (see `Climber` for what
+    each method raises). `potentials`, `counts`, `log_z` are the last evaluated point and its E-step, over the
+    (pruned) layout of `problem`.
+    """
+
+    method: str
+    objective: float
+    trace: FloatArray = field(repr=False)
+    status: Status
+    n_iter: int
+    seed: Seed
+    spread: Spread
+    problem: Problem = field(repr=False)
+    options: FitOptions = field(repr=False)
+    potentials: FloatArray = field(repr=False)
+    counts: FloatArray = field(repr=False)
+    log_z: float = field(repr=False)
+
+    @cached_property
+    def posterior(self) -> DirichletPosterior | None:
+        """q(θ), the Dirichlet α of every table (VB only); pruned nodes have the prior."""
+        if self.method != "vb":
+            return None
+        layout, prior = self.problem.full_pseudo
+        alpha = self.problem.unpruned(self.problem.pseudo + self.counts, prior)
+        return DirichletPosterior(layout, alpha)
+
+    @cached_property
+    def network(self) -> Network:
+        """The fitted network: θ̂ (EM), or the posterior means (VB); pruned nodes have the prior mean."""
+        problem = self.problem
+        layout, prior = problem.full_pseudo
+        if self.posterior is not None:
+            theta, alpha = self.posterior.mean(), self.posterior.flat
+        else:
+            theta = problem.unpruned(np.exp(self.potentials), layout.normalise(prior))
+            theta, alpha = layout.normalise(theta), None
+        return Network(problem.full_dag, dict(problem.levels), theta, alpha, self._about())
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "objective": self.objective,
+            "status": self.status.name,
+            "n_iter": self.n_iter,
+            "seed": self.seed if isinstance(self.seed, int) else None,
+            "options": self.options.describe(),
+            "prior": self.problem.prior.describe(),
+            "prune": self.problem.prune,
+            "n": self.problem.n,
+            "data_digest": self.problem.table.select(self.problem.full_dag.observed).digest,
+            "versions": versions(),
+        }
+
+    @cached_property
+    def issues(self) -> tuple[StateIssue, ...]:
+        """Empty and duplicate hidden states."""
+        layout = self.problem.layout
+        theta = layout.normalise(self.problem.pseudo + self.counts) if self.method == "vb" else np.exp(self.potentials)
+        return state_issues(layout, theta, self.counts, self.problem.n)
+
+    @cached_property
+    def statistics(self) -> Goodness:
+        """G², X², degrees of freedom, AIC, entropy R², bivariate residuals of the network on its own data."""
+        return goodness_of_fit(self.network, self.problem.table)
+
+
+def fit_problem(problem: Problem, method: str, options: FitOptions) -> Fit:
+    """Fit a compiled problem; equal (method, options) are fitted once and shared."""
+    return problem.remember(("fit", method, options.key()), lambda: _fit(problem, method, options))
+
+
+def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
+    rule, stop = rule_of(method), options.stop
+    climber = Climber(problem.engine, problem.pseudo, rule, problem.n)
+    if options.tournament:
+        climbs = [_tournament(climber, problem, options)]
+    else:
+        starts = _starts(problem, options, 1 if not problem.engine.active.size else options.restarts)
+        climbs = map_in_order(
+            lambda start: climber.climb(start, options.climb, stop),
+            starts,
+            workers=_workers(problem, options),
+            executor=options.executor,
+            stop=stop,
+        )
+    if not climbs:
+        raise KeyboardInterrupt
+    best = max(range(len(climbs)), key=lambda k: (climbs[k].objective, -k))
+    climb = climbs[best]
+    if climb.status is Status.IMPOSSIBLE:
+        raise OptionError("init gives probability 0 to some row of the data; use positive probabilities")
+    status = climb.status
+    if options.init is not None and best == 0 and _is_saddle(climber, problem, climb, options):
+        status = Status.SADDLE
+    return Fit(
+        method=method,
+        objective=climb.objective,
+        trace=climb.trace,
+        status=status,
+        n_iter=climb.n_iter,
+        seed=options.seed,
+        spread=Spread(tuple(c.objective for c in climbs)),
+        problem=problem,
+        options=options,
+        potentials=climb.potentials,
+        counts=climb.counts,
+        log_z=climb.log_z,
+    )
+
+
+def _starts(problem: Problem, options: FitOptions, count: int) -> list[FloatArray]:
+    """Return the starting potentials; the k-th does not depend on how many there are, nor on `init`."""
+    drawn = generators(options.seed, count)
+    starts = []
+    for k, generator in enumerate(drawn):
+        if k == 0 and options.init is not None:
+            starts.append(given_start(problem.layout, options.init))
+        else:
+            starts.append(draw_start(problem.layout, problem.pseudo, generator))
+    return starts
+
+
+def _workers(problem: Problem, options: FitOptions) -> int | None:
+    if options.workers is not None or problem.engine.program is None:
+        return options.workers
+    program = problem.engine.program
+    return 1 if program.slots.size * int(program.states.max(initial=1)) < SERIAL_BELOW else None
+
+
+def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> Climb:
+    """Run 1, 2, 4, … plain iterations on ever fewer copies, keeping the better half, then climb from the last.
+
+    chickering-heckerman-1996 §3 with 64 copies: 64 × 1, 32 × 2, 16 × 4, … , 1.
+    """
+    points = _starts(problem, options, options.tournament)
+    iterations = 1
+    while len(points) > 1:
+        short = ClimbOptions(iterations, 0.0, False)
+        rounds = [climber.climb(point, short, options.stop) for point in points]
+        order = sorted(range(len(rounds)), key=lambda k: (-rounds[k].objective, k))[: max(1, len(rounds) // 2)]
+        points = [climber.resume(rounds[k]) for k in sorted(order)]
+        iterations *= 2
+        if options.stop.is_set:
+            break
+    return climber.climb(points[0], options.climb, options.stop)
+
+
+def _is_saddle(climber: Climber, problem: Problem, climb: Climb, options: FitOptions) -> bool:
+    """Whether identical hidden states can be told apart by a small push: then the end point is no maximum."""
+    layout = problem.layout
+    theta = np.exp(climb.potentials) if climber.rule is not Rule.VB else problem.pseudo + climb.counts
+    theta = layout.normalise(theta)
+    if not is_symmetric(layout, theta):
+        return False
+    generator = generators(options.seed, 1)[0]
+    pushed = theta * np.exp(0.1 * generator.standard_normal(layout.size))
+    with np.errstate(divide="ignore"):
+        probe = climber.climb(np.log(layout.normalise(pushed)), ClimbOptions(200, 1e-10, True), options.stop)
+    return probe.objective > climb.objective + max(1e-6, 1e-9 * math.fabs(climb.objective))

@@ -1,0 +1,219 @@
+"""The one loop behind EM and VBEM: trace, status, stopping, squared extrapolation with a monotone safeguard.
+
+Engines with a compiled program run the whole climb in one kernel call; for any other engine the same loop runs here,
+and it is the reference that the kernel is tested against.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy.special import gammaln
+
+from lurking.errors import OptionError, PriorError, UnknownNameError
+from lurking.expfam import dirichlet
+from lurking.inference.base import Engine
+from lurking.kernels.program import Outcome, Rule
+from lurking.learn.python_loop import climb_in_python
+from lurking.runtime.executor import StopFlag
+from lurking.types import FloatArray, IntArray
+
+METHODS = {"vb": Rule.VB, "map": Rule.MAP, "map-probability": Rule.MAP_PROBABILITY, "ml": Rule.ML}
+
+
+class Status(Enum):
+    """Why a loop ended, as a value with a sentence."""
+
+    CONVERGED = "converged: the last plain step gained less than tol per row"
+    MAX_ITER = "stopped at max_iter before the gain fell below tol; raise max_iter or tol"
+    SADDLE = "the start is a saddle: hidden states are identical and nothing tells them apart; start elsewhere"
+    INTERRUPTED = "interrupted by the user; the best point so far is returned"
+    IMPOSSIBLE = "the start gives probability 0 to some row of the data"
+    BUDGET = "the budget was spent before the target was reached"
+    CLOSED_FORM = "closed form: nothing that matters is unobserved"
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in words."""
+        return self.value
+
+
+STATUS_OF = {
+    Outcome.CONVERGED: Status.CONVERGED,
+    Outcome.MAX_ITER: Status.MAX_ITER,
+    Outcome.INTERRUPTED: Status.INTERRUPTED,
+    Outcome.IMPOSSIBLE: Status.IMPOSSIBLE,
+}
+
+
+@dataclass(frozen=True)
+class ClimbOptions:
+    """How long a climb goes on.
+
+    max_iter : E-steps at most, rejected extrapolations included.
+    tol : stop when a plain step gains less than tol · max(n, 1); 0 runs all `max_iter`.
+    accelerate : squared extrapolation (Varadhan & Roland 2008), accepted only when the objective does not fall.
+    """
+
+    max_iter: int = 1000
+    tol: float = 1e-8
+    accelerate: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
+            raise OptionError(f"max_iter is {self.max_iter!r}; it must be a whole number of at least 1")
+        if not (isinstance(self.tol, int | float) and math.isfinite(self.tol) and self.tol >= 0):
+            raise OptionError(f"tol is {self.tol!r}; it must be a finite number of at least 0, for example 1e-8")
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Outcome of one start, over all flat positions.
+
+    `potentials` is the last evaluated point (ln θ for EM, E[ln θ] for VB), `counts` and `log_z` its E-step.
+    """
+
+    status: Status
+    n_iter: int
+    objective: float
+    log_z: float
+    potentials: FloatArray
+    counts: FloatArray
+    trace: FloatArray
+
+
+def rule_of(method: str) -> Rule:
+    """Return the rule of a method name."""
+    if method not in METHODS:
+        raise UnknownNameError("method", method, METHODS)
+    return METHODS[method]
+
+
+def added_counts(rule: Rule, pseudo: FloatArray) -> FloatArray:
+    """Return what the M step adds to N: 0 (ML), λ − 1 (MAP over probabilities), λ (MAP over logits)."""
+    if rule is Rule.ML:
+        return np.zeros_like(pseudo)
+    if rule is Rule.MAP_PROBABILITY:
+        if pseudo.size and pseudo.min() < 1.0:
+            raise PriorError(
+                f"the prior has λ = {pseudo.min():g} < 1, and the mode over probabilities does not exist then; "
+                "use λ ≥ 1, or method 'map' (mode over logits), which takes every λ > 0"
+            )
+        return pseudo - 1.0
+    return pseudo
+
+
+class Climber:
+    """Prepared to climb from any start: prior terms restricted to the active positions, constants of the rest.
+
+    The objectives, all constants kept: ml: ln p(y|θ); map-probability: + ln Dir(θ); map: + the density in the
+    logits, Σ_jl [lnΓ(λ_jl) − Σ_k lnΓ(λ_jlk) + Σ_k λ_jlk ln θ_jlk]; vb: B(φ) = D(λ, N) + log_z − Σ φ·N.
+    """
+
+    def __init__(self, engine: Engine, pseudo: FloatArray, rule: Rule, n: float) -> None:
+        self.engine, self.rule, self.n = engine, rule, n
+        self.pseudo = pseudo
+        self.added = added_counts(rule, pseudo)
+        layout, active = engine.layout, engine.active
+        self.row_start: IntArray = _compact_rows(layout.row_of, active)
+        compact = pseudo[active]
+        rows = np.add.reduceat(compact, self.row_start[:-1]) if active.size else np.empty(0)
+        self.prior = (compact, gammaln(compact), rows, gammaln(rows), self.added[active])
+
+    def climb(self, start: FloatArray, options: ClimbOptions, stop: StopFlag | None = None) -> Climb:
+        """Climb from potentials `start` (P,)."""
+        engine, stop = self.engine, stop or StopFlag()
+        fixed_potentials, constant, fixed_log_z = self._fixed_part(start)
+        if not engine.active.size:
+            return self._closed_form(fixed_potentials, constant, fixed_log_z, options)
+        threshold = options.tol * max(self.n, 1.0)
+        begin = np.ascontiguousarray(start[engine.active])
+        if engine.program is not None:
+            from lurking.kernels.cpu.climb import climb
+
+            result = climb(
+                engine.program,
+                int(self.rule),
+                self.prior,
+                begin,
+                constant,
+                threshold,
+                int(options.max_iter),
+                bool(options.accelerate),
+                stop.array,
+            )
+        else:
+            result = climb_in_python(self, begin, constant, threshold, options.max_iter, options.accelerate, stop.array)
+        potentials, counts = fixed_potentials, engine.complete_counts.copy()
+        potentials[engine.active] = result.potentials
+        counts[engine.active] = result.counts
+        trace = np.asarray(result.trace)
+        return Climb(
+            STATUS_OF[Outcome(result.outcome)],
+            int(result.n_iter),
+            float(trace[-1]) if trace.size else -math.inf,
+            float(result.log_z) + fixed_log_z,
+            potentials,
+            counts,
+            trace,
+        )
+
+    def resume(self, climb: Climb) -> FloatArray:
+        """Return the potentials from which a climb goes on where `climb` stopped."""
+        if self.rule is Rule.VB:
+            return dirichlet.expected_logs(self.engine.layout.row_start, self.pseudo + climb.counts)
+        return climb.potentials
+
+    def _fixed_part(self, start: FloatArray) -> tuple[FloatArray, float, float]:
+        """Return potentials after one M step on the inactive rows, the objective's constant, their share of log_z."""
+        layout, inactive = self.engine.layout, self.engine.inactive
+        counts = self.engine.complete_counts
+        potentials = start.copy()
+        if self.rule is Rule.VB:
+            constant = 0.0
+            if inactive.size:
+                rows = _compact_rows(layout.row_of, inactive)
+                alpha = self.pseudo[inactive] + counts[inactive]
+                potentials[inactive] = dirichlet.expected_logs(rows, alpha)
+                constant = dirichlet.log_evidence(rows, self.pseudo[inactive], counts[inactive])
+        else:
+            if inactive.size:
+                target = counts[inactive] + self.added[inactive]
+                totals = layout.row_sums(counts + self.added)[layout.row_of[inactive]]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    moved = np.log(target / totals)
+                potentials[inactive] = np.where(totals > 0.0, moved, start[inactive])
+            constant = self._density_constant()
+            added = self.added[inactive]
+            constant += float(np.where(added == 0.0, 0.0, added * _finite(potentials[inactive], added)).sum())
+        seen = counts[inactive]
+        log_z = float((seen * _finite(potentials[inactive], seen)).sum())
+        return potentials, constant + (0.0 if self.rule is Rule.VB else log_z), log_z
+
+    def _density_constant(self) -> float:
+        if self.rule is Rule.ML:
+            return 0.0
+        return dirichlet.log_normaliser(self.engine.layout.row_start, self.pseudo)
+
+    def _closed_form(self, potentials: FloatArray, objective: float, log_z: float, options: ClimbOptions) -> Climb:
+        """Nothing is unobserved: one M step is the answer; tol = 0 still reports `max_iter` (equal) entries."""
+        n_iter = options.max_iter if options.tol == 0.0 else 1
+        counts = self.engine.complete_counts.copy()
+        return Climb(Status.CLOSED_FORM, n_iter, objective, log_z, potentials, counts, np.full(n_iter, objective))
+
+
+def _finite(potentials: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return potentials with 0 wherever the weight is 0, so that 0·(−inf) = 0."""
+    return np.where(weights == 0.0, 0.0, potentials)
+
+
+def _compact_rows(row_of: IntArray, positions: IntArray) -> IntArray:
+    """Return the row starts of a choice of whole rows."""
+    if not positions.size:
+        return np.zeros(1, np.int64)
+    rows = row_of[positions]
+    first = np.concatenate([[True], rows[1:] != rows[:-1]])
+    return np.append(np.flatnonzero(first), len(positions)).astype(np.int64)

@@ -1,0 +1,132 @@
+"""The climb in plain NumPy: for engines without a compiled program, and the reference of the compiled one."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from lurking.expfam import dirichlet
+from lurking.inference.base import Engine
+from lurking.kernels.program import ClimbResult, Outcome, Rule
+from lurking.types import FloatArray, IntArray
+
+FIRST_STEP_LIMIT = 4.0
+STEP_LIMIT_FACTOR = 4.0
+
+
+class Prepared(Protocol):
+    """What the loop needs to know of its climber."""
+
+    engine: Engine
+    rule: Rule
+    row_start: IntArray
+    prior: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+
+
+class Point(NamedTuple):
+    """An evaluated point: potentials, their E-step, the objective without its constant, the next potentials."""
+
+    potentials: FloatArray
+    counts: FloatArray
+    log_z: float
+    objective: float
+    following: FloatArray
+    coordinates: FloatArray | None
+
+
+def evaluate(climber: Prepared, potentials: FloatArray, coordinates: FloatArray | None) -> Point:
+    """One E step and one M step at `potentials`, over the active positions."""
+    pseudo, _, _, _, added = climber.prior
+    rows = climber.row_start
+    counts, log_z = climber.engine.expect_active(potentials)
+    if climber.rule is Rule.VB:
+        used = counts != 0.0
+        objective = log_z + dirichlet.log_evidence(rows, pseudo, counts) - float(counts[used] @ potentials[used])
+        following = dirichlet.expected_logs(rows, pseudo + counts)
+    else:
+        used = added != 0.0
+        objective = log_z + float(added[used] @ potentials[used])
+        totals = np.repeat(np.add.reduceat(counts + added, rows[:-1]), np.diff(rows))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            following = np.where(totals > 0.0, np.log((counts + added) / totals), potentials)
+    return Point(potentials, counts, log_z, objective, following, coordinates)
+
+
+def next_coordinates(climber: Prepared, point: Point) -> FloatArray:
+    """Return the plain step's coordinates for extrapolation: ln α (VB) or ln θ (EM)."""
+    if climber.rule is Rule.VB:
+        return np.asarray(np.log(climber.prior[0] + point.counts))
+    return point.following
+
+
+def extrapolate(
+    climber: Prepared, x0: FloatArray, x1: FloatArray, x2: FloatArray, limit: float
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return (step, coordinates, potentials) of x0 + 2·step·r + step²·v, r = x1 − x0, v = (x2 − x1) − r."""
+    finite = np.isfinite(x0) & np.isfinite(x1) & np.isfinite(x2)
+    r = x1[finite] - x0[finite]
+    v = (x2[finite] - x1[finite]) - r
+    r_square, v_square = float(r @ r), float(v @ v)
+    step = 1.0 if v_square <= 1e-300 or r_square <= 1e-300 else min(math.sqrt(r_square / v_square), limit)
+    point = x2.copy()
+    point[finite] = x0[finite] + 2.0 * step * r + step * step * v
+    rows = climber.row_start
+    if climber.rule is Rule.VB:
+        point = np.clip(point, x2 - 46.0, x2 + 46.0)
+        return step, point, dirichlet.expected_logs(rows, np.exp(point))
+    tops = np.repeat(np.maximum.reduceat(point, rows[:-1]), np.diff(rows))
+    totals = np.repeat(np.add.reduceat(np.exp(point - tops), rows[:-1]), np.diff(rows))
+    point = point - (tops + np.log(totals))
+    return step, point, point
+
+
+def climb_in_python(
+    climber: Prepared,
+    start: FloatArray,
+    constant: float,
+    threshold: float,
+    max_iter: int,
+    accelerate: bool,
+    stop: IntArray,
+) -> ClimbResult:
+    """Climb from `start`; same arguments, same steps and same result as `lurking.kernels.cpu.climb.climb`."""
+    is_vb = climber.rule is Rule.VB
+    current = evaluate(climber, start, None if is_vb else start)
+    allowed = max_iter if is_vb else max_iter + 1
+    evaluations, limit = 1, FIRST_STEP_LIMIT
+    trace = [constant + current.objective] if is_vb else []
+    outcome = Outcome.MAX_ITER
+    if not current.objective > -math.inf:
+        outcome, allowed = Outcome.IMPOSSIBLE, 0
+    while evaluations < allowed:
+        if stop[0]:
+            outcome = Outcome.INTERRUPTED
+            break
+        trial = evaluate(climber, current.following, next_coordinates(climber, current))
+        evaluations += 1
+        trace.append(constant + trial.objective)
+        converged = max(trial.objective - current.objective, 0.0) < threshold
+        x0, x1 = current.coordinates, trial.coordinates
+        current = trial
+        if converged:
+            outcome = Outcome.CONVERGED
+            break
+        if not accelerate or x0 is None or x1 is None or evaluations >= allowed:
+            continue
+        step, coordinates, potentials = extrapolate(climber, x0, x1, next_coordinates(climber, trial), limit)
+        if step <= 1.0:
+            continue
+        extra = evaluate(climber, potentials, coordinates)
+        evaluations += 1
+        accepted = extra.objective >= trial.objective
+        if step == limit:
+            limit = max(limit * STEP_LIMIT_FACTOR if accepted else limit / STEP_LIMIT_FACTOR, FIRST_STEP_LIMIT)
+        if accepted:
+            current = extra
+            trace.append(constant + extra.objective)
+    n_iter = evaluations if is_vb else evaluations - 1
+    return ClimbResult(
+        int(outcome), n_iter, current.log_z, current.potentials, current.counts, np.asarray(trace, np.float64)
+    )

@@ -1,0 +1,98 @@
+"""Ordered work on threads: kernels release the GIL, so threads are the local default."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from lurking.errors import OptionError
+from lurking.types import IntArray
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class StopFlag:
+    """A flag that compiled climbs look at in every iteration; set when the user interrupts."""
+
+    def __init__(self) -> None:
+        self.array: IntArray = np.zeros(1, np.int64)
+
+    def set(self) -> None:
+        """Ask every climb that holds the flag to end at its next iteration."""
+        self.array[0] = 1
+
+    @property
+    def is_set(self) -> bool:
+        """Whether an end was asked for."""
+        return bool(self.array[0])
+
+
+def worker_count(workers: int | None) -> int:
+    """Return the number of workers: as asked, or one per core when None."""
+    if workers is None:
+        return os.cpu_count() or 1
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
+        raise OptionError(f"workers is {workers!r}; it must be a whole number of at least 1")
+    return int(workers)
+
+
+@contextmanager
+def _pool(workers: int, executor: Executor | None) -> Iterator[Executor]:
+    if executor is not None:
+        yield executor
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="lurking")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def map_in_order(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    stop: StopFlag | None = None,
+    done: Callable[[int], None] = lambda _count: None,
+) -> list[Result]:
+    """Return [function(item) …] in the order of `items`; serial for one worker or one item.
+
+    On KeyboardInterrupt `stop` is set, running work ends, and the results finished so far (a prefix) are returned
+    when `stop` was given; without `stop` the interrupt is raised. `done(k)` is called after k results in order.
+    """
+    results: list[Result] = []
+    if executor is None and (worker_count(workers) == 1 or len(items) <= 1):
+        try:
+            for item in items:
+                results.append(function(item))
+                done(len(results))
+        except KeyboardInterrupt:
+            if stop is None:
+                raise
+            stop.set()
+        return results
+    with _pool(worker_count(workers), executor) as pool:
+        futures: list[Future[Any]] = [pool.submit(function, item) for item in items]
+        try:
+            for future in futures:
+                results.append(future.result())
+                done(len(results))
+        except KeyboardInterrupt:
+            for future in futures:
+                future.cancel()
+            if stop is None:
+                raise
+            stop.set()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    return results

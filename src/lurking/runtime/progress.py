@@ -1,0 +1,87 @@
+"""Progress as an interface handed in: a silent one for libraries, a bar on stderr for people."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Protocol
+
+
+class Progress(Protocol):
+    """Receives how many of `total` pieces of work are done."""
+
+    def begin(self, what: str, total: int) -> None:
+        """Announce work."""
+        ...
+
+    def update(self, done: int) -> None:
+        """Say that `done` pieces are finished."""
+        ...
+
+    def end(self) -> None:
+        """Say that the work is over."""
+        ...
+
+
+class Silent:
+    """Progress nobody looks at."""
+
+    def begin(self, what: str, total: int) -> None:
+        """Do nothing."""
+
+    def update(self, done: int) -> None:
+        """Do nothing."""
+
+    def end(self) -> None:
+        """Do nothing."""
+
+
+class Bar:
+    """A progress bar on stderr that appears only when the work takes longer than `patience` seconds."""
+
+    def __init__(self, patience: float = 1.0) -> None:
+        self.patience = patience
+        self._bar: Any = None
+        self._task: Any = None
+        self._what, self._total, self._started = "", 0, 0.0
+
+    def begin(self, what: str, total: int) -> None:
+        """Remember the work and when it began."""
+        self._what, self._total, self._started = what, total, time.monotonic()
+
+    def update(self, done: int) -> None:
+        """Show or move the bar once patience has run out."""
+        if self._bar is None:
+            if time.monotonic() - self._started < self.patience or done >= self._total:
+                return
+            self._open()
+        self._bar.update(self._task, completed=done)
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task(self._what, total=self._total)
+        self._bar.start()
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()

@@ -1,0 +1,173 @@
+"""`lurking.compare`: several structures on the same data, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from lurking.data.frames import pandas_frame
+from lurking.data.table import Table, as_table
+from lurking.errors import OptionError, StructureError, UnknownNameError
+from lurking.evidence.api import split_options
+from lurking.evidence.base import Evidence, evaluate, get_score
+from lurking.graph.dag import Dag
+from lurking.learn.loop import Status
+from lurking.runtime.executor import StopFlag, map_in_order
+from lurking.runtime.progress import Progress, Silent
+from lurking.search.posterior import StructurePosterior
+from lurking.types import Frame
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model of a comparison with all its scores."""
+
+    name: str
+    dag: Dag
+    dimension: int
+    evidences: Mapping[str, Evidence]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Outcome of `compare`: `comparison["vb"]` is the posterior over the models by that score.
+
+    `warnings` says what must not be overlooked: values of different kinds in one column, models given twice, climbs
+    that did not converge. `interrupted` is True when the user stopped it; the models finished by then are here.
+    """
+
+    rows: tuple[Row, ...]
+    scores: tuple[str, ...]
+    warnings: tuple[str, ...]
+    interrupted: bool = False
+
+    def __getitem__(self, score: str) -> StructurePosterior:
+        if score not in self.scores:
+            raise UnknownNameError("score", score, self.scores)
+        return StructurePosterior.from_evidence(
+            score,
+            [row.name for row in self.rows],
+            [row.dag for row in self.rows],
+            [row.evidences[score] for row in self.rows],
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_frame(self) -> Frame:
+        """Return a pandas DataFrame, one row per model: every score, corrected and not, and its probability."""
+        columns: dict[str, list[Any]] = {
+            "model": [row.name for row in self.rows],
+            "structure": [str(row.dag) for row in self.rows],
+            "d": [row.dimension for row in self.rows],
+        }
+        for score in self.scores:
+            posterior = self[score]
+            columns[score] = [c.evidence.log_z for c in posterior]
+            columns[f"{score}_corrected"] = [c.evidence.corrected for c in posterior]
+            columns[f"{score}_kind"] = [c.evidence.kind.value for c in posterior]
+            columns[f"{score}_probability"] = [c.probability for c in posterior]
+            columns[f"{score}_corrected_probability"] = [c.corrected_probability for c in posterior]
+        return pandas_frame(columns)
+
+
+def compare(
+    models: Sequence[Dag | str] | Mapping[str, Dag | str],
+    table: Any,
+    *,
+    scores: Sequence[str] | str = ("vb",),
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Comparison:
+    """Score several structures on the same columns and rows, with a uniform prior over them.
+
+    `models` is a list of structures (named by their text) or {name: structure}; `scores` as in `score`; `workers`
+    threads work across structures (one per core by default) and never change a result. Other options as in `score`.
+    """
+    data = as_table(table)
+    names, dags = _named(models, data)
+    chosen = (scores,) if isinstance(scores, str) else tuple(scores)
+    if not chosen:
+        raise OptionError("no score was asked for; give at least one, for example scores=['vb']")
+    for name in chosen:
+        get_score(name)
+    _check_same_columns(names, dags)
+    stop, meter = StopFlag(), progress or Silent()
+    outer = {"workers": 1, "stop": stop}
+
+    def one(index: int) -> Row:
+        problem, fit_options, own = split_options(dags[index], data, {**options, **outer})
+        evidences = evaluate(problem, chosen, fit_options, own)
+        return Row(names[index], problem.full_dag, problem.dimension, evidences)
+
+    data.patterns(dags[0].observed)  # counted once here, not once per thread
+    meter.begin("structures", len(dags))
+    try:
+        rows = map_in_order(one, range(len(dags)), workers=workers, executor=executor, stop=stop, done=meter.update)
+    finally:
+        meter.end()
+    finished = [row for row in rows if all(e.status is not Status.INTERRUPTED for e in row.evidences.values())]
+    if stop.is_set and not finished:
+        raise KeyboardInterrupt
+    return Comparison(tuple(finished), chosen, _warnings(finished, chosen), stop.is_set)
+
+
+def _named(models: Sequence[Dag | str] | Mapping[str, Dag | str], table: Table) -> tuple[list[str], list[Dag]]:
+    """Return unique names and bound structures."""
+    if isinstance(models, Dag | str):
+        raise OptionError("compare takes a list of structures; for a single one use score")
+    given = dict(models) if isinstance(models, Mapping) else None
+    items = list(given.values()) if given is not None else list(models)
+    if not items:
+        raise OptionError("no model was given; compare needs at least one structure")
+    dags = [(Dag.parse(item) if isinstance(item, str) else item).bind(table.columns) for item in items]
+    if given is not None:
+        return list(given), dags
+    names: list[str] = []
+    for dag, item in zip(dags, items, strict=True):
+        text = item if isinstance(item, str) else str(dag)
+        names.append(text if text not in names else f"{text} ({len(names) + 1})")
+    return names, dags
+
+
+def _check_same_columns(names: list[str], dags: list[Dag]) -> None:
+    """Refuse models that do not explain the same columns: their evidence is about different data."""
+    first = set(dags[0].observed)
+    for name, dag in zip(names, dags, strict=True):
+        different = sorted(first ^ set(dag.observed))
+        if different:
+            raise StructureError(
+                f"models {names[0]!r} and {name!r} do not explain the same columns (they differ in {different}); "
+                "evidence can only be compared for the same data, add the missing columns as isolated nodes"
+            )
+
+
+def _warnings(rows: list[Row], scores: tuple[str, ...]) -> tuple[str, ...]:
+    notes = []
+    for score in scores:
+        kinds: dict[str, list[str]] = {}
+        for row in rows:
+            kinds.setdefault(row.evidences[score].kind.value, []).append(row.name)
+        if len(kinds) > 1:
+            listed = "; ".join(f"{kind}: {', '.join(names[:4])}" for kind, names in kinds.items())
+            notes.append(
+                f"{score} is not of one kind here ({listed}); an exact value beats a bound unfairly, "
+                "so do not rank across kinds"
+            )
+        late = [row.name for row in rows if row.evidences[score].status is Status.MAX_ITER]
+        if late:
+            notes.append(f"{score} did not converge for {', '.join(late[:4])}; raise max_iter or tol")
+    seen: dict[Dag, str] = {}
+    for row in rows:
+        form = row.dag.canonical()
+        if form in seen:
+            notes.append(f"{seen[form]!r} and {row.name!r} are the same structure and share its probability")
+        seen.setdefault(form, row.name)
+    return tuple(notes)
