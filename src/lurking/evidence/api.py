@@ -12,7 +12,9 @@ from lurking.evidence.base import Evidence, evaluate
 from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
-from lurking.models.discrete.prior import Prior
+
+
+PROBLEM_OPTIONS: tuple[str, ...] = ("prior", "prune", "engine")
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,16 @@ def score(dag: Dag | str, table: Any, scores: str | Sequence[str] = "vb", **opti
     mled, cs), dimension="standard" | "effective" (bic, bicp, draper, cs), start="prior" | "map" (vb),
     budget=10**6 (tables held by exact).
     """
-    problem, fit_options, own = split_options(dag, table, options)
+    of_problem, fit_options, own = split_options(options)
+    problem = Problem(dag, table, **of_problem)
     if isinstance(scores, str):
         return evaluate(problem, [scores], fit_options, own)[scores]
     return Scores(problem, evaluate(problem, scores, fit_options, own))
 
 
-def split_options(dag: Dag | str, table: Any, options: dict[str, Any]) -> tuple[Problem, FitOptions, dict[str, Any]]:
-    """Return the problem, the options of its fits, and what is left for the scores themselves."""
+def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], FitOptions, dict[str, Any]]:
+    """Return the options of the problem, those of its fits, and what is left for the scores themselves."""
     rest = dict(options)
-    prior: Prior | float = rest.pop("prior", 1.0)
-    problem = Problem(dag, table, prior, prune=rest.pop("prune", True), engine=rest.pop("engine", "auto"))
-    names = FitOptions.names()
-    chosen = {name: rest.pop(name) for name in list(rest) if name in names}
-    return problem, FitOptions.from_mapping(chosen), rest
+    of_problem = {name: rest.pop(name) for name in PROBLEM_OPTIONS if name in rest}
+    of_fit = {name: rest.pop(name) for name in FitOptions.names() if name in rest}
+    return of_problem, FitOptions.from_mapping(of_fit), rest

@@ -81,12 +81,8 @@ class Score:
     name: str
     function: ScoreFunction
     summary: str
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Names of the options that only this score understands (its keyword-only arguments)."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+    options: tuple[str, ...]
+    """Names of the options that only this score understands (its keyword-only arguments)."""
 
 
 _SCORES: dict[str, Score] = {}
@@ -96,7 +92,9 @@ def register(name: str, function: ScoreFunction) -> None:
     """Add a score; its docstring's first line is its summary."""
     if name != name.lower() or name in _SCORES:
         raise OptionError(f"score name {name!r} is taken or not in lower case; choose another")
-    _SCORES[name] = Score(name, function, (inspect.getdoc(function) or "").partition("\n")[0])
+    parameters = inspect.signature(function).parameters.values()
+    options = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+    _SCORES[name] = Score(name, function, (inspect.getdoc(function) or "").partition("\n")[0], options)
 
 
 def score_names() -> tuple[str, ...]:

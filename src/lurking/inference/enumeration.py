@@ -252,38 +252,54 @@ class _Compiler:
     def _add(self, group: Group) -> None:
         """Append one group: its unique rows, expanded tables and slots."""
         layout, component = self.layout, group.component
-        free = set(component.variables)
+        free = {v: axis for axis, v in enumerate(component.variables)}
         group.cards = tuple(layout.cardinalities[v] for v in component.variables)
         group.states = math.prod(group.cards)
         self._check(group.states, len(component.families), component)
-        scopes = {j: layout.strides[j] for j in component.families}
-        observed = sorted({v for scope in scopes.values() for v in scope if v not in free})
+        seen = {j: [v for v in layout.strides[j] if v not in free] for j in component.families}
+        observed = sorted({v for variables in seen.values() for v in variables})
         patterns = group.all_patterns
         matrix = self.engine.codes[patterns][:, observed].astype(np.int64)
         cards = [layout.cardinalities[v] for v in observed]
         rows, weights, group.row_of_pattern = _unique_rows(matrix, cards, self.engine.weights[patterns])
         grid = np.indices(group.cards).reshape(len(group.cards), -1)
-        shifts = {
-            j: layout.offsets[j] + sum(scopes[j].get(v, 0) * grid[a] for a, v in enumerate(component.variables))
-            for j in component.families
-        }
-        fixed = [j for j in component.families if not any(v in scopes[j] for v in observed)]
-        moving = [j for j in component.families if any(v in scopes[j] for v in observed)]
+        fixed = [j for j in component.families if not seen[j]]
+        moving = [j for j in component.families if seen[j]]
         self.fixed_start.append(self.cells)
         for j in fixed:
-            self._append_cells(shifts[j])
+            self._append_cells(self._shifts(j, free, grid))
         slots = np.empty((len(rows), len(moving)), np.int64)
+        column = {v: k for k, v in enumerate(observed)}
         for f, j in enumerate(moving):
-            position = rows @ np.asarray([scopes[j].get(v, 0) for v in observed], np.int64)
-            distinct, rank = _distinct(position, layout.cardinalities[j] * layout.configurations[j])
-            self._check(len(distinct) * group.states, 1, component)
+            positions, rank = self._configurations(j, seen[j], [rows[:, column[v]] for v in seen[j]])
+            self._check(len(positions) * group.states, 1, component)
             slots[:, f] = self.cells + rank * group.states
-            self._append_cells((distinct[:, None] + shifts[j][None, :]).ravel())
+            self._append_cells((positions[:, None] + self._shifts(j, free, grid)[None, :]).ravel())
         self.states.append(group.states)
         self.n_fixed.append(len(fixed))
         self.n_factors.append(len(moving))
         self.slots.append(slots.ravel())
         self.weights.append(weights)
+
+    def _shifts(self, j: int, free: dict[int, int], grid: IntArray) -> IntArray:
+        """Return the flat position of family j for every joint state, observed variables at state 0, (S,)."""
+        shifts = np.full(grid.shape[1], self.layout.offsets[j], np.int64)
+        for variable, stride in self.layout.strides[j].items():
+            if variable in free:
+                shifts += stride * grid[free[variable]]
+        return shifts
+
+    def _configurations(self, j: int, seen: list[int], codes: list[IntArray]) -> tuple[IntArray, IntArray]:
+        """Return the positions of the observed configurations of family j and which one each row has."""
+        strides = self.layout.strides[j]
+        cards = [self.layout.cardinalities[v] for v in seen]
+        if math.prod(cards) > 64 + 2 * len(codes[0]):
+            return _distinct(sum((strides[v] * c for v, c in zip(seen, codes, strict=True)), np.int64(0)))
+        positions, rank = np.zeros(1, np.int64), np.zeros(len(codes[0]), np.int64)
+        for variable, card, code in zip(seen, cards, codes, strict=True):
+            positions = (positions[:, None] + strides[variable] * np.arange(card)).ravel()
+            rank = rank * card + code
+        return positions, rank
 
     def _append_cells(self, positions: IntArray) -> None:
         self.gather.append(positions)
@@ -304,11 +320,7 @@ class _Compiler:
         )
 
 
-def _distinct(values: IntArray, span: int) -> tuple[IntArray, IntArray]:
-    """Return the distinct values (ascending, all below `span`) and the rank of each value among them."""
-    if span > max(LOOKUP_LIMIT, 4 * len(values)):
-        distinct, rank = np.unique(values, return_inverse=True)
-        return distinct, rank
-    present = np.zeros(span, bool)
-    present[values] = True
-    return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
+def _distinct(values: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the distinct values, ascending, and the rank of each value among them."""
+    distinct, rank = np.unique(values, return_inverse=True)
+    return distinct, np.asarray(rank, np.int64)

@@ -94,16 +94,19 @@ class Problem:
     @cached_property
     def log_aliases(self) -> float:
         """Log number S of relabelings that leave structure and prior unchanged (pruned nodes left out)."""
-        return log_aliases(self.dag, self.layout.split(self.pseudo), self.cardinalities)
+        return self._log_aliases(self.dag)
 
     @cached_property
     def relevant_log_aliases(self) -> float:
         """The same over the hidden nodes with an observed descendant only, whatever `prune` says."""
         if self.prune or not self.full_dag.barren:
             return self.log_aliases
-        pruned = self.full_dag.pruned()
-        tables = {name: table for name, table in self.layout.split(self.pseudo).items() if name in pruned.nodes}
-        return log_aliases(pruned, tables, {name: self.cardinalities[name] for name in pruned.nodes})
+        return self._log_aliases(self.full_dag.pruned())
+
+    def _log_aliases(self, dag: Dag) -> float:
+        if self.prior.is_exchangeable:
+            return log_aliases(dag)
+        return log_aliases(dag, self.layout.split(self.pseudo), self.cardinalities)
 
     @property
     def cardinalities(self) -> dict[str, int]:

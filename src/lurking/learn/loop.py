@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln
@@ -122,6 +123,7 @@ class Climber:
         compact = pseudo[active]
         rows = np.add.reduceat(compact, self.row_start[:-1]) if active.size else np.empty(0)
         self.prior = (compact, gammaln(compact), rows, gammaln(rows), self.added[active])
+        self._density_constant = 0.0 if rule is Rule.ML else dirichlet.log_normaliser(layout.row_start, pseudo)
 
     def climb(self, start: FloatArray, options: ClimbOptions, stop: StopFlag | None = None) -> Climb:
         """Climb from potentials `start` (P,)."""
@@ -169,34 +171,33 @@ class Climber:
 
     def _fixed_part(self, start: FloatArray) -> tuple[FloatArray, float, float]:
         """Return potentials after one M step on the inactive rows, the objective's constant, their share of log_z."""
-        layout, inactive = self.engine.layout, self.engine.inactive
-        counts = self.engine.complete_counts
+        inactive = self.engine.inactive
         potentials = start.copy()
         if self.rule is Rule.VB:
-            constant = 0.0
-            if inactive.size:
-                rows = _compact_rows(layout.row_of, inactive)
-                alpha = self.pseudo[inactive] + counts[inactive]
-                potentials[inactive] = dirichlet.expected_logs(rows, alpha)
-                constant = dirichlet.log_evidence(rows, self.pseudo[inactive], counts[inactive])
-        else:
-            if inactive.size:
-                target = counts[inactive] + self.added[inactive]
-                totals = layout.row_sums(counts + self.added)[layout.row_of[inactive]]
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    moved = np.log(target / totals)
-                potentials[inactive] = np.where(totals > 0.0, moved, start[inactive])
-            constant = self._density_constant()
-            added = self.added[inactive]
-            constant += float(np.where(added == 0.0, 0.0, added * _finite(potentials[inactive], added)).sum())
-        seen = counts[inactive]
-        log_z = float((seen * _finite(potentials[inactive], seen)).sum())
-        return potentials, constant + (0.0 if self.rule is Rule.VB else log_z), log_z
+            potentials[inactive], constant, log_z = self._fixed_bound
+            return potentials, constant, log_z
+        if not inactive.size:
+            return potentials, self._density_constant, 0.0
+        layout, counts, added = self.engine.layout, self.engine.complete_counts, self.added
+        totals = layout.row_sums(counts + added)[layout.row_of[inactive]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = np.log((counts + added)[inactive] / totals)
+        # A row without any count keeps its value.
+        potentials[inactive] = np.where(totals > 0.0, moved, start[inactive])
+        log_z = _weighted(counts[inactive], potentials[inactive])
+        constant = self._density_constant + _weighted(added[inactive], potentials[inactive])
+        return potentials, constant + log_z, log_z
 
-    def _density_constant(self) -> float:
-        if self.rule is Rule.ML:
-            return 0.0
-        return dirichlet.log_normaliser(self.engine.layout.row_start, self.pseudo)
+    @cached_property
+    def _fixed_bound(self) -> tuple[FloatArray, float, float]:
+        """The same for VB, where it does not depend on the start: E[ln θ], D(λ, N), Σ N E[ln θ] of inactive rows."""
+        layout, inactive = self.engine.layout, self.engine.inactive
+        if not inactive.size:
+            return np.empty(0), 0.0, 0.0
+        rows = _compact_rows(layout.row_of, inactive)
+        pseudo, counts = self.pseudo[inactive], self.engine.complete_counts[inactive]
+        potentials = dirichlet.expected_logs(rows, pseudo + counts)
+        return potentials, dirichlet.log_evidence(rows, pseudo, counts), _weighted(counts, potentials)
 
     def _closed_form(self, potentials: FloatArray, objective: float, log_z: float, options: ClimbOptions) -> Climb:
         """Nothing is unobserved: one M step is the answer; tol = 0 still reports `max_iter` (equal) entries."""
@@ -205,9 +206,10 @@ class Climber:
         return Climb(Status.CLOSED_FORM, n_iter, objective, log_z, potentials, counts, np.full(n_iter, objective))
 
 
-def _finite(potentials: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return potentials with 0 wherever the weight is 0, so that 0·(−inf) = 0."""
-    return np.where(weights == 0.0, 0.0, potentials)
+def _weighted(weights: FloatArray, potentials: FloatArray) -> float:
+    """Return Σ weights · potentials with 0·(−inf) = 0."""
+    used = weights != 0.0
+    return float(weights[used] @ potentials[used])
 
 
 def _compact_rows(row_of: IntArray, positions: IntArray) -> IntArray:

@@ -13,6 +13,7 @@ from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence, evaluate, get_score
 from lurking.graph.dag import Dag
+from lurking.inference.problem import Problem
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress, Silent
@@ -100,10 +101,10 @@ def compare(
         get_score(name)
     _check_same_columns(names, dags)
     stop, meter = StopFlag(), progress or Silent()
-    outer = {"workers": 1, "stop": stop}
+    of_problem, fit_options, own = split_options({**options, "workers": 1, "stop": stop})
 
     def one(index: int) -> Row:
-        problem, fit_options, own = split_options(dags[index], data, {**options, **outer})
+        problem = Problem(dags[index], data, **of_problem)
         evidences = evaluate(problem, chosen, fit_options, own)
         return Row(names[index], problem.full_dag, problem.dimension, evidences)
 

@@ -17,6 +17,7 @@ from lurking.types import FloatArray, IntArray
 
 ML, MAP_PROBABILITY, MAP, VB = 0, 1, 2, 3
 CONVERGED, MAX_ITER, INTERRUPTED, IMPOSSIBLE = 0, 1, 2, 3
+FIRST, PLAIN, JUMP = 0, 1, 2
 FIRST_STEP_LIMIT = 4.0
 STEP_LIMIT_FACTOR = 4.0
 
@@ -104,6 +105,13 @@ def _evaluate(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _copy(source: FloatArray, target: FloatArray) -> None:
+    """Copy element by element: a slice assignment costs far more to compile."""
+    for q in range(source.shape[0]):
+        target[q] = source[q]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _coordinates(rule: int, pseudo: FloatArray, counts: FloatArray, following: FloatArray, out: FloatArray) -> None:
     """Write the coordinates in which the next point is extrapolated: ln α for VB, ln θ for EM."""
     for q in range(out.shape[0]):
@@ -185,83 +193,73 @@ def climb(
     size = start.shape[0]
     cells = program.gather.shape[0]
     scratch = (np.empty(cells), np.empty(cells))
-    # Three work places: the current point, the plain step from it, the extrapolated point.
+    # Three work places: the accepted point, the plain step from it, the extrapolated point.
     potentials = np.empty((3, size))
     counts = np.empty((3, size))
     following = np.empty((3, size))
     coordinates = np.empty((4, size))
     current, trial, extra = 0, 1, 2
-    potentials[current, :] = start
-    objective, log_z = _evaluate(
-        program, rule, prior, potentials[current], counts[current], following[current], scratch
-    )
+    _copy(start, potentials[current])
+    _copy(start, coordinates[current])
     allowed = max_iter if rule == VB else max_iter + 1
-    evaluations = 1
     trace = np.empty(allowed)
-    n_trace = 0
-    if rule == VB:
-        trace[0] = constant + objective
-        n_trace = 1
-    else:
-        coordinates[current, :] = start
-    has_coordinates = rule != VB
+    evaluations, n_trace = 0, 0
     outcome = MAX_ITER
-    step_limit = FIRST_STEP_LIMIT
-    if not objective > -np.inf:
-        outcome = IMPOSSIBLE
-        allowed = 0
-    while evaluations < allowed:
+    objective, log_z = -np.inf, -np.inf
+    jump, jump_limit = 1.0, FIRST_STEP_LIMIT
+    phase, place = FIRST, current
+    # One place evaluates for all phases: the kernel is compiled into the loop once.
+    while True:
+        value, value_log_z = _evaluate(
+            program, rule, prior, potentials[place], counts[place], following[place], scratch
+        )
+        evaluations += 1
+        accepted = phase != JUMP or value >= objective
+        gain = max(value - objective, 0.0)
+        if phase == JUMP and jump == jump_limit:
+            factor = STEP_LIMIT_FACTOR if accepted else 1.0 / STEP_LIMIT_FACTOR
+            jump_limit = max(jump_limit * factor, FIRST_STEP_LIMIT)
+        if accepted:
+            objective, log_z = value, value_log_z
+            if phase == PLAIN:
+                current, trial = trial, current
+            elif phase == JUMP:
+                current, extra = extra, current
+            if phase != FIRST or rule == VB:
+                trace[n_trace] = constant + objective
+                n_trace += 1
+        if not objective > -np.inf:
+            outcome = IMPOSSIBLE
+            break
+        if phase == PLAIN and gain < threshold:
+            outcome = CONVERGED
+            break
+        if evaluations >= allowed:
+            break
         if stop[0] != 0:
             outcome = INTERRUPTED
             break
-        potentials[trial, :] = following[current]
-        trial_objective, trial_log_z = _evaluate(
-            program, rule, prior, potentials[trial], counts[trial], following[trial], scratch
-        )
-        evaluations += 1
-        trace[n_trace] = constant + trial_objective
-        n_trace += 1
-        converged = max(trial_objective - objective, 0.0) < threshold
         jump = 1.0
-        if accelerate and not converged:
-            _coordinates(rule, prior[0], counts[current], following[current], coordinates[trial])
-            _coordinates(rule, prior[0], counts[trial], following[trial], coordinates[3])
-            if has_coordinates and evaluations < allowed:
-                jump = min(_step_length(coordinates[current], coordinates[trial], coordinates[3]), step_limit)
-        accepted = False
+        if accelerate:
+            _coordinates(rule, prior[0], counts[current], following[current], coordinates[3])
+            # The first point of a VB climb has no α, so it cannot be extrapolated from.
+            if phase == PLAIN and (evaluations > 2 or rule != VB):
+                jump = min(_step_length(coordinates[trial], coordinates[current], coordinates[3]), jump_limit)
         if jump > 1.0:
+            phase, place = JUMP, extra
             _extrapolate(
                 rule,
                 program.row_start,
                 jump,
-                coordinates[current],
                 coordinates[trial],
+                coordinates[current],
                 coordinates[3],
                 potentials[extra],
                 coordinates[extra],
             )
-            extra_objective, extra_log_z = _evaluate(
-                program, rule, prior, potentials[extra], counts[extra], following[extra], scratch
-            )
-            evaluations += 1
-            accepted = extra_objective >= trial_objective
-            if jump == step_limit:
-                step_limit = max(
-                    step_limit * STEP_LIMIT_FACTOR if accepted else step_limit / STEP_LIMIT_FACTOR, FIRST_STEP_LIMIT
-                )
-        if accepted:
-            current, extra = extra, current
-            objective, log_z = extra_objective, extra_log_z
-            trace[n_trace] = constant + objective
-            n_trace += 1
         else:
-            current, trial = trial, current
-            objective, log_z = trial_objective, trial_log_z
-        has_coordinates = True
-        if converged:
-            outcome = CONVERGED
-            break
+            phase, place = PLAIN, trial
+            _copy(following[current], potentials[trial])
+            _copy(coordinates[3], coordinates[trial])
     n_iter = evaluations if rule == VB else evaluations - 1
-    return ClimbResult(
-        outcome, n_iter, log_z, potentials[current].copy(), counts[current].copy(), trace[:n_trace].copy()
-    )
+    return ClimbResult(outcome, n_iter, log_z, potentials[current], counts[current], trace[:n_trace])

@@ -11,92 +11,244 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from lurking.kernels.program import Program
-from lurking.types import FloatArray
+from lurking.types import FloatArray, IntArray
 
 TINY = 1e-250
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _row_in_logs(program: Program, potentials: FloatArray, group: int, slot: int, mass: FloatArray) -> float:
+def _group_rows(program: Program, group: int) -> tuple[IntArray, NDArray[np.uint32], FloatArray]:
+    """Return a group's fixed cells (first of each factor), slots (rows, factors) and weights (rows,)."""
+    begin, end = program.row_begin[group], program.row_begin[group + 1]
+    factors = program.n_factors[group]
+    first = program.slot_start[group]
+    fixed = np.empty(program.n_fixed[group], np.int64)
+    for h in range(fixed.shape[0]):
+        fixed[h] = program.fixed_start[group] + h * program.states[group]
+    slots = program.slots[first : first + (end - begin) * factors].reshape((end - begin, factors))
+    return fixed, slots, program.weights[begin:end]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _row_in_logs(
+    gather: NDArray[np.int32],
+    potentials: FloatArray,
+    fixed: IntArray,
+    slots: NDArray[np.uint32],
+    mass: FloatArray,
+) -> float:
     """Fill `mass` with the normalised joint states of one row in the log domain; return its ln z (−inf allowed)."""
-    states = program.states[group]
     top = -np.inf
-    for s in range(states):
+    for s in range(mass.shape[0]):
         score = 0.0
-        for h in range(program.n_fixed[group]):
-            score += potentials[program.gather[program.fixed_start[group] + h * states + s]]
-        for f in range(program.n_factors[group]):
-            score += potentials[program.gather[program.slots[slot + f] + s]]
+        for first in fixed:
+            score += potentials[gather[first + s]]
+        for f in range(slots.shape[0]):
+            score += potentials[gather[slots[f] + s]]
         mass[s] = score
         top = max(top, score)
     if top == -np.inf:
-        for s in range(states):
+        for s in range(mass.shape[0]):
             mass[s] = 0.0
         return -np.inf
     total = 0.0
-    for s in range(states):
+    for s in range(mass.shape[0]):
         mass[s] = math.exp(mass[s] - top)
         total += mass[s]
-    for s in range(states):
+    for s in range(mass.shape[0]):
         mass[s] /= total
     return top + math.log(total)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _group(
-    program: Program,
-    potentials: FloatArray,
+def _rows_of_two(
+    slots: NDArray[np.uint32],
+    weights: FloatArray,
     table: FloatArray,
     accumulated: FloatArray,
-    group: int,
-    in_logs: bool,
-) -> float:
-    """Add one group's posterior masses to `accumulated`; return its share of log_z."""
-    states = np.uint64(program.states[group])
-    n_factors = program.n_factors[group]
-    fixed = np.uint64(program.fixed_start[group])
-    n_fixed = program.n_fixed[group]
-    base = np.ones(program.states[group])
-    for h in range(n_fixed):
-        first = fixed + np.uint64(h) * states
-        for s in range(states):
-            base[s] *= table[first + s]
-    mass = np.empty(program.states[group])
-    base_mass = np.zeros(program.states[group])
-    slots = program.slots
-    slot = program.slot_start[group]
+    base: FloatArray,
+    base_mass: FloatArray,
+    late: IntArray,
+) -> tuple[float, int]:
+    """Two joint states, held in registers; see `_rows_of_many`."""
+    factors = np.uint64(slots.shape[1])
+    one = np.uint64(1)
     log_z = 0.0
-    for row in range(program.row_begin[group], program.row_begin[group + 1]):
-        weight = program.weights[row]
-        total = 0.0
+    n_late = 0
+    for row in range(weights.shape[0]):
+        a, b = base[0], base[1]
+        for f in range(factors):
+            cell = np.uint64(slots[row, f])
+            a *= table[cell]
+            b *= table[cell + one]
+        total = a + b
+        if not total > TINY:
+            late[n_late] = row
+            n_late += 1
+            continue
+        log_z += weights[row] * math.log(total)
+        scale = weights[row] / total
+        a *= scale
+        b *= scale
+        base_mass[0] += a
+        base_mass[1] += b
+        for f in range(factors):
+            cell = np.uint64(slots[row, f])
+            accumulated[cell] += a
+            accumulated[cell + one] += b
+    return log_z, n_late
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rows_of_four(
+    slots: NDArray[np.uint32],
+    weights: FloatArray,
+    table: FloatArray,
+    accumulated: FloatArray,
+    base: FloatArray,
+    base_mass: FloatArray,
+    late: IntArray,
+) -> tuple[float, int]:
+    """Four joint states, held in registers; see `_rows_of_many`."""
+    factors = np.uint64(slots.shape[1])
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    log_z = 0.0
+    n_late = 0
+    for row in range(weights.shape[0]):
+        a, b, c, d = base[0], base[1], base[2], base[3]
+        for f in range(factors):
+            cell = np.uint64(slots[row, f])
+            a *= table[cell]
+            b *= table[cell + one]
+            c *= table[cell + two]
+            d *= table[cell + three]
+        total = (a + b) + (c + d)
+        if not total > TINY:
+            late[n_late] = row
+            n_late += 1
+            continue
+        log_z += weights[row] * math.log(total)
+        scale = weights[row] / total
+        a *= scale
+        b *= scale
+        c *= scale
+        d *= scale
+        base_mass[0] += a
+        base_mass[1] += b
+        base_mass[2] += c
+        base_mass[3] += d
+        for f in range(factors):
+            cell = np.uint64(slots[row, f])
+            accumulated[cell] += a
+            accumulated[cell + one] += b
+            accumulated[cell + two] += c
+            accumulated[cell + three] += d
+    return log_z, n_late
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rows_of_many(
+    slots: NDArray[np.uint32],
+    weights: FloatArray,
+    table: FloatArray,
+    accumulated: FloatArray,
+    base: FloatArray,
+    base_mass: FloatArray,
+    late: IntArray,
+) -> tuple[float, int]:
+    """Add the posterior masses of a group's rows to their cells; any number of joint states, innermost index.
+
+    `slots` (rows, factors); `base` (S,) the product of the fixed factors; `base_mass` (S,) receives the summed masses.
+    Rows whose total underflows are listed in `late` instead. Returns (share of log_z, number of late rows).
+    """
+    states = np.uint64(base.shape[0])
+    factors = slots.shape[1]
+    mass = np.empty(base.shape[0])
+    log_z = 0.0
+    n_late = 0
+    for row in range(weights.shape[0]):
         for s in range(states):
             mass[s] = base[s]
-        for f in range(n_factors):
-            cell = np.uint64(slots[slot + f])
+        for f in range(factors):
+            cell = np.uint64(slots[row, f])
             for s in range(states):
                 mass[s] *= table[cell + s]
+        total = 0.0
         for s in range(states):
             total += mass[s]
-        if in_logs or not total > TINY:
-            row_log_z = _row_in_logs(program, potentials, group, slot, mass)
-            if weight > 0.0:
-                log_z += weight * row_log_z
-            scale = weight
-        else:
-            log_z += weight * math.log(total)
-            scale = weight / total
+        if not total > TINY:
+            late[n_late] = row
+            n_late += 1
+            continue
+        log_z += weights[row] * math.log(total)
+        scale = weights[row] / total
         for s in range(states):
             mass[s] *= scale
             base_mass[s] += mass[s]
-        for f in range(n_factors):
-            cell = np.uint64(slots[slot + f])
+        for f in range(factors):
+            cell = np.uint64(slots[row, f])
             for s in range(states):
                 accumulated[cell + s] += mass[s]
-        slot += n_factors
-    for h in range(n_fixed):
-        first = fixed + np.uint64(h) * states
+    return log_z, n_late
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _late_rows(
+    gather: NDArray[np.int32],
+    potentials: FloatArray,
+    fixed: IntArray,
+    slots: NDArray[np.uint32],
+    weights: FloatArray,
+    late: IntArray,
+    accumulated: FloatArray,
+    base_mass: FloatArray,
+) -> float:
+    """Do the listed rows of a group in the log domain; return their share of log_z."""
+    mass = np.empty(base_mass.shape[0])
+    log_z = 0.0
+    for row in late:
+        row_log_z = _row_in_logs(gather, potentials, fixed, slots[row], mass)
+        if weights[row] > 0.0:
+            log_z += weights[row] * row_log_z
+        for s in range(mass.shape[0]):
+            mass[s] *= weights[row]
+            base_mass[s] += mass[s]
+        for f in range(slots.shape[1]):
+            for s in range(mass.shape[0]):
+                accumulated[slots[row, f] + s] += mass[s]
+    return log_z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _group(
+    program: Program, potentials: FloatArray, table: FloatArray, accumulated: FloatArray, group: int, in_logs: bool
+) -> float:
+    """Add one group's posterior masses to `accumulated`; return its share of log_z."""
+    states = program.states[group]
+    fixed, slots, weights = _group_rows(program, group)
+    base = np.ones(states)
+    for first in fixed:
+        for s in range(states):
+            base[s] *= table[first + s]
+    base_mass = np.zeros(states)
+    late = np.empty(weights.shape[0], np.int64)
+    log_z, n_late = 0.0, 0
+    if in_logs:
+        n_late = late.shape[0]
+        for row in range(n_late):
+            late[row] = row
+    elif states == 2:
+        log_z, n_late = _rows_of_two(slots, weights, table, accumulated, base, base_mass, late)
+    elif states == 4:
+        log_z, n_late = _rows_of_four(slots, weights, table, accumulated, base, base_mass, late)
+    else:
+        log_z, n_late = _rows_of_many(slots, weights, table, accumulated, base, base_mass, late)
+    if n_late > 0:
+        log_z += _late_rows(program.gather, potentials, fixed, slots, weights, late[:n_late], accumulated, base_mass)
+    for first in fixed:
         for s in range(states):
             accumulated[first + s] += base_mass[s]
     return log_z
@@ -108,12 +260,12 @@ def expect_into(
 ) -> float:
     """Write N(φ) of the active potentials to `counts`; return log_z(φ). `table`, `accumulated`: (cells,) scratch."""
     size = potentials.shape[0]
-    in_logs = False
+    highest = -np.inf
     log_z = 0.0
     weights = np.empty(size)
     for q in range(size):
         phi = potentials[q]
-        in_logs = in_logs or phi > 0.0
+        highest = max(highest, phi)
         weights[q] = math.exp(phi)
         counts[q] = program.counts[q]
         if counts[q] != 0.0:
@@ -123,7 +275,7 @@ def expect_into(
         table[cell] = weights[np.uint64(gather[cell])]
         accumulated[cell] = 0.0
     for group in range(program.states.shape[0]):
-        log_z += _group(program, potentials, table, accumulated, group, in_logs)
+        log_z += _group(program, potentials, table, accumulated, group, highest > 0.0)
     for cell in range(gather.shape[0]):
         counts[np.uint64(gather[cell])] += accumulated[cell]
     return log_z
@@ -141,11 +293,9 @@ def expect(program: Program, potentials: FloatArray) -> tuple[FloatArray, float]
 @njit(cache=True, nogil=True, error_model="numpy")
 def posterior_of_group(program: Program, potentials: FloatArray, group: int) -> tuple[FloatArray, FloatArray]:
     """Return the posterior over joint states (rows, S) of one group and ln z of each of its rows (log domain)."""
-    rows = program.row_begin[group + 1] - program.row_begin[group]
-    masses = np.empty((rows, program.states[group]))
-    log_z = np.empty(rows)
-    slot = program.slot_start[group]
-    for row in range(rows):
-        log_z[row] = _row_in_logs(program, potentials, group, slot, masses[row])
-        slot += program.n_factors[group]
+    fixed, slots, weights = _group_rows(program, group)
+    masses = np.empty((weights.shape[0], program.states[group]))
+    log_z = np.empty(weights.shape[0])
+    for row in range(weights.shape[0]):
+        log_z[row] = _row_in_logs(program.gather, potentials, fixed, slots[row], masses[row])
     return masses, log_z

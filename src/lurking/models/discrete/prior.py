@@ -32,6 +32,10 @@ class Prior(ABC):
     candidate structures.
     """
 
+    is_exchangeable: bool = False
+    """Whether λ is constant within every family and equal for families of equal shape, so that it never tells hidden
+    variables or their states apart."""
+
     @abstractmethod
     def pseudo_counts(self, layout: Layout, levels: Mapping[str, Sequence[Level]]) -> FloatArray:
         """Return λ as a flat vector, (P,), every entry positive and finite."""
@@ -77,6 +81,7 @@ class SymmetricPrior(Prior):
 
     pseudo_count: float
     name: str = "symmetric"
+    is_exchangeable = True
 
     def pseudo_counts(self, layout: Layout, levels: Mapping[str, Sequence[Level]]) -> FloatArray:  # noqa: ARG002
         """Return the constant vector."""
@@ -92,6 +97,7 @@ class BDeuPrior(Prior):
     """Likelihood-equivalent uniform prior."""
 
     equivalent_sample_size: float
+    is_exchangeable = True
 
     def pseudo_counts(self, layout: Layout, levels: Mapping[str, Sequence[Level]]) -> FloatArray:  # noqa: ARG002
         """Return ess divided by the size of each family's table."""
