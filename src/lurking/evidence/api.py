@@ -13,7 +13,6 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 
-
 PROBLEM_OPTIONS: tuple[str, ...] = ("prior", "prune", "engine")
 
 

@@ -294,7 +294,7 @@ class _Compiler:
         strides = self.layout.strides[j]
         cards = [self.layout.cardinalities[v] for v in seen]
         if math.prod(cards) > 64 + 2 * len(codes[0]):
-            return _distinct(sum((strides[v] * c for v, c in zip(seen, codes, strict=True)), np.int64(0)))
+            return _distinct(np.sum([strides[v] * c for v, c in zip(seen, codes, strict=True)], axis=0))
         positions, rank = np.zeros(1, np.int64), np.zeros(len(codes[0]), np.int64)
         for variable, card, code in zip(seen, cards, codes, strict=True):
             positions = (positions[:, None] + strides[variable] * np.arange(card)).ravel()
