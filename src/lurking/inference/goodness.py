@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlogy
-from scipy.stats import chi2
+from scipy.special import gammaincc, xlogy
 
 from lurking.data.table import Table
 from lurking.inference.network import Network
@@ -69,7 +68,7 @@ def goodness_of_fit(network: Network, table: Table) -> Goodness:
         g_squared=g_squared,
         x_squared=x_squared,
         degrees_of_freedom=freedom,
-        p_value=float(chi2.sf(g_squared, freedom)) if freedom > 0 else None,
+        p_value=float(gammaincc(0.5 * freedom, 0.5 * g_squared)) if freedom > 0 else None,
         entropy_r2=_entropy_r2(network, coded),
         bivariate_residuals=_bivariate_residuals(network, patterns.codes, patterns.weights),
     )

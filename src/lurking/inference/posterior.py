@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from lurking.errors import OptionError
 from lurking.models.discrete.layout import Layout
@@ -45,4 +45,4 @@ class DirichletPosterior(Mapping[str, FloatArray]):
         if alpha.shape[1] == 1:
             return np.ones_like(alpha), np.ones_like(alpha)
         tail = (1.0 - level) / 2.0
-        return np.asarray(beta.ppf(tail, alpha, rest)), np.asarray(beta.isf(tail, alpha, rest))
+        return betaincinv(alpha, rest, tail), 1.0 - betaincinv(rest, alpha, tail)

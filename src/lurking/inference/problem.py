@@ -193,8 +193,12 @@ def checked_layout(dag: Dag, cardinalities: dict[str, int]) -> Layout:
 
 
 def node_codes(layout: Layout, observed: CodeArray) -> CodeArray:
-    """Return codes over all nodes (u, nodes) from codes over the observed nodes in node order; hidden ones are −1."""
+    """Return codes over all nodes (u, nodes) from codes over the observed nodes in node order.
+
+    Hidden nodes are −1, but a variable with a single state is never in doubt: its code is 0 everywhere.
+    """
     hidden = layout.dag.hidden
     codes = np.full((len(observed), len(layout.nodes)), -1, np.int32)
     codes[:, [j for j, name in enumerate(layout.nodes) if name not in hidden]] = observed
+    codes[:, [j for j, cardinality in enumerate(layout.cardinalities) if cardinality == 1]] = 0
     return codes

@@ -22,6 +22,7 @@ from lurking.learn.init import draw_start, given_start
 from lurking.learn.loop import Climb, Climber, ClimbOptions, Status, rule_of
 from lurking.models.discrete.document import versions
 from lurking.runtime.executor import StopFlag, map_in_order
+from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, generators
 from lurking.types import FloatArray
 
@@ -42,6 +43,7 @@ class FitOptions:
     workers : threads across starts; None lets the size of the problem decide. Results do not depend on it.
     executor : a `concurrent.futures.Executor` to use instead of threads of its own.
     stop : set it from another thread, or by an interrupt, to end the climbs early.
+    progress : told how many starts are done.
     """
 
     restarts: int = 10
@@ -54,6 +56,7 @@ class FitOptions:
     workers: int | None = None
     executor: Executor | None = field(default=None, repr=False)
     stop: StopFlag = field(default_factory=StopFlag, repr=False)
+    progress: Progress = field(default_factory=Silent, repr=False)
 
     def __post_init__(self) -> None:
         for name, least in (("restarts", 1), ("tournament", 0)):
@@ -202,20 +205,23 @@ def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
         climbs = [_tournament(climber, problem, options)]
     else:
         starts = _starts(problem, options, 1 if not problem.engine.active.size else options.restarts)
+        options.progress.begin(f"{method} starts", len(starts))
         climbs = map_in_order(
             lambda start: climber.climb(start, options.climb, stop),
             starts,
             workers=_workers(problem, options),
             executor=options.executor,
             stop=stop,
+            done=options.progress.update,
         )
+        options.progress.end()
     if not climbs:
         raise KeyboardInterrupt
     best = max(range(len(climbs)), key=lambda k: (climbs[k].objective, -k))
     climb = climbs[best]
     if climb.status is Status.IMPOSSIBLE:
         raise OptionError("init gives probability 0 to some row of the data; use positive probabilities")
-    status = climb.status
+    status = Status.INTERRUPTED if stop.is_set else climb.status
     if options.init is not None and best == 0 and _is_saddle(climber, problem, climb, options):
         status = Status.SADDLE
     return Fit(

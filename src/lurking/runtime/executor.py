@@ -65,8 +65,9 @@ def map_in_order(
 ) -> list[Result]:
     """Return [function(item) …] in the order of `items`; serial for one worker or one item.
 
-    On KeyboardInterrupt `stop` is set, running work ends, and the results finished so far (a prefix) are returned
-    when `stop` was given; without `stop` the interrupt is raised. `done(k)` is called after k results in order.
+    On KeyboardInterrupt `stop` is set, running work is waited for (it ends early by looking at `stop`), and the
+    results so far (a prefix) are returned; without `stop` the interrupt is raised. Only work on a pool can be
+    interrupted in the middle of a kernel. `done(k)` is called after k results in order.
     """
     results: list[Result] = []
     if executor is None and (worker_count(workers) == 1 or len(items) <= 1):
@@ -91,6 +92,10 @@ def map_in_order(
             if stop is None:
                 raise
             stop.set()
+            for future in futures[len(results) :]:
+                if future.cancelled():
+                    break
+                results.append(future.result())
         except BaseException:
             for future in futures:
                 future.cancel()

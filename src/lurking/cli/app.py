@@ -1,0 +1,102 @@
+"""The entry of the command: verbs, and one handler that turns every error into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, NoReturn
+
+import typer
+
+from lurking.cli.compare import compare
+from lurking.cli.demo import demo
+from lurking.cli.fit import fit
+from lurking.cli.predict import predict
+from lurking.cli.sample import sample
+from lurking.cli.score import score
+from lurking.errors import LurkingError, LurkingWarning
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+# Some releases of typer carry their own copy of click, so its base error is reached through typer's public names.
+UsageProblem: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+app = typer.Typer(
+    name="lurking",
+    help="How much evidence do the data hold for each structure with hidden variables?",
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for verb in (fit, score, compare, predict, sample, demo):
+    app.command(verb.__name__)(verb)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from lurking import __version__
+
+        typer.echo(f"lurking {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Say how much evidence the data hold for each structure with hidden variables."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Print the library's own warnings as one line each on stderr."""
+
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if issubclass(category, LurkingWarning):
+            typer.echo(f"lurking: warning: {_one_line(message)}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", LurkingWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _leave(message: object, code: int) -> NoReturn:
+    typer.echo(f"lurking: {_one_line(message)}", err=True)
+    sys.exit(code)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit: 0 done, 2 bad input or usage, 130 interrupted."""
+    try:
+        with _warnings_in_one_line():
+            code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except LurkingError as error:
+        _leave(f"error: {error}", EXIT_BAD_INPUT)
+    except MemoryError:
+        _leave("error: out of memory; use a smaller model or a machine with more memory", EXIT_BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        _leave("interrupted; nothing was finished", EXIT_INTERRUPTED)
+    except UsageProblem as problem:
+        words = getattr(problem, "format_message", problem.__str__)()
+        _leave(f"error: {words.rstrip('.')}; see 'lurking --help'", EXIT_BAD_INPUT)
+    except BrokenPipeError:
+        # The reader of the pipe has gone (for example `| head`): not an error of ours, and nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

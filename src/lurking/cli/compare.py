@@ -1,0 +1,148 @@
+"""`lurking compare`: several structures on the same data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lurking.cli import options as opt
+from lurking.cli import output as out
+from lurking.errors import OptionError
+from lurking.graph.dag import Dag
+from lurking.io.models_file import parse_models, read_models
+from lurking.search.compare import Comparison
+from lurking.search.compare import compare as compare_structures
+
+SHOWN = 20
+
+
+def compare(
+    data: opt.DataArgument,
+    models: Annotated[
+        Path | None, typer.Option("--models", help="File with one model per line, 'name: arrows'.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")
+    ] = None,
+    hidden: opt.HiddenOption = None,
+    scores: Annotated[
+        str, typer.Option("--scores", help="Names separated by commas; the first one ranks.")
+    ] = "vb,cs,bic",
+    prior: opt.PriorOption = "1.0",
+    seed: opt.SeedOption = 0,
+    restarts: opt.RestartsOption = 10,
+    tournament: opt.TournamentOption = 0,
+    max_iter: opt.MaxIterOption = 1000,
+    tol: opt.TolOption = 1e-8,
+    prune: opt.PruneOption = True,
+    weights: opt.WeightsOption = None,
+    categorical: opt.CategoricalOption = None,
+    continuous: opt.ContinuousOption = None,
+    na_values: opt.NaValuesOption = None,
+    drop: opt.DropOption = None,
+    workers: opt.WorkersOption = None,
+    json: opt.JsonOption = False,
+) -> None:
+    """Rank structures by their evidence, with a uniform prior over them."""
+    priors = opt.parse_priors(prior)
+    names = opt.parse_scores(scores)
+    dags = _models(models, model, opt.hidden_cardinalities(hidden))
+    table = opt.read_data(data, weights, categorical, continuous, na_values, drop)
+    results: list[tuple[str, Comparison]] = []
+    with opt.work(workers) as pool:
+        for word, chosen in priors.items():
+            comparison = compare_structures(
+                dags,
+                table,
+                scores=names,
+                prior=chosen,
+                prune=prune,
+                seed=seed,
+                restarts=restarts,
+                tournament=tournament,
+                max_iter=max_iter,
+                tol=tol,
+                **pool,
+            )
+            results.append((word, comparison))
+            if comparison.interrupted:
+                break
+    if json:
+        out.print_json(
+            "compare",
+            {
+                "data": out.data_content(data, table),
+                "seed": seed,
+                "results": [_content(word, comparison) for word, comparison in results],
+            },
+        )
+    else:
+        for word, comparison in results:
+            print_comparison(f"prior {word}", comparison)
+    if results[-1][1].interrupted:
+        finished = len(results[-1][1])
+        typer.echo(f"lurking: interrupted; {finished} of {len(dags)} models were finished", err=True)
+        raise typer.Exit(130)
+
+
+def _models(path: Path | None, texts: list[str] | None, hidden: dict[str, int]) -> dict[str, Dag]:
+    models: dict[str, Dag] = {}
+    if path is not None:
+        models |= read_models(path, hidden)
+    for text in texts or []:
+        for name, dag in parse_models(text, f"--model {text!r}", hidden).items():
+            if name in models:
+                raise OptionError(f"the model name {name!r} is used twice; names must differ")
+            models[name] = dag
+    if not models:
+        raise OptionError("no model was given; use --models FILE or --model 'name: arrows'")
+    return models
+
+
+def print_comparison(title: str, comparison: Comparison) -> None:
+    """Print the models, most probable by the first score on top."""
+    first = comparison.scores[0]
+    header = ["model", "d", "p(model)"]
+    for score in comparison.scores:
+        header += [score, "+ ln S"]
+    rows = []
+    ranked = comparison[first].ranked()
+    rows_by_name = {row.name: row for row in comparison.rows}
+    for candidate in ranked[:SHOWN]:
+        row = rows_by_name[candidate.name]
+        cells = [candidate.name, str(row.dimension), out.probability(candidate.probability)]
+        for score in comparison.scores:
+            evidence = row.evidences[score]
+            cells += [out.number(evidence.log_z, 2), out.number(evidence.corrected, 2)]
+        rows.append(cells)
+    out.print_table(f"{title}: ln p(data | model) in nats; p(model) by {first}", header, rows)
+    if len(ranked) > SHOWN:
+        out.say(f"… and {len(ranked) - SHOWN} more (--json has them all)")
+    for note in comparison.warnings:
+        typer.echo(f"lurking: warning: {note}", err=True)
+
+
+def _content(word: str, comparison: Comparison) -> dict[str, object]:
+    posteriors = {score: comparison[score] for score in comparison.scores}
+    return {
+        "prior": word,
+        "models": [
+            {
+                "name": row.name,
+                **out.model_content(row.dag, row.dimension),
+                "scores": [
+                    {
+                        **out.evidence_content(row.evidences[score]),
+                        "probability": posteriors[score][row.name].probability,
+                        "corrected_probability": posteriors[score][row.name].corrected_probability,
+                    }
+                    for score in comparison.scores
+                ],
+            }
+            for row in comparison.rows
+        ],
+        "warnings": list(comparison.warnings),
+        "interrupted": comparison.interrupted,
+    }

@@ -1,0 +1,145 @@
+"""`lurking fit`: the parameters of one structure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lurking.cli import options as opt
+from lurking.cli import output as out
+from lurking.inference.network import Network
+from lurking.learn.api import fit as fit_structure
+from lurking.learn.fit import Fit
+from lurking.learn.loop import Status
+from lurking.report.profiles import order_by_size, profiles
+
+
+def fit(
+    data: opt.DataArgument,
+    model: opt.ModelOption,
+    hidden: opt.HiddenOption = None,
+    method: Annotated[str, typer.Option("--method", help="vb, map, map-probability or ml.")] = "vb",
+    prior: opt.PriorOption = "1.0",
+    seed: opt.SeedOption = 0,
+    restarts: opt.RestartsOption = 10,
+    tournament: opt.TournamentOption = 0,
+    max_iter: opt.MaxIterOption = 1000,
+    tol: opt.TolOption = 1e-8,
+    prune: opt.PruneOption = True,
+    destination: Annotated[Path | None, typer.Option("--out", help="Write the fitted model here (JSON).")] = None,
+    weights: opt.WeightsOption = None,
+    categorical: opt.CategoricalOption = None,
+    continuous: opt.ContinuousOption = None,
+    na_values: opt.NaValuesOption = None,
+    drop: opt.DropOption = None,
+    workers: opt.WorkersOption = None,
+    json: opt.JsonOption = False,
+) -> None:
+    """Fit a structure with hidden variables and empty cells; report classes, fit statistics and what is doubtful."""
+    chosen = opt.parse_prior(prior)
+    dag = opt.parse_model(model, hidden)
+    table = opt.read_data(data, weights, categorical, continuous, na_values, drop)
+    with opt.work(workers) as pool:
+        result = fit_structure(
+            dag,
+            table,
+            method=method,
+            prior=chosen,
+            prune=prune,
+            seed=seed,
+            restarts=restarts,
+            tournament=tournament,
+            max_iter=max_iter,
+            tol=tol,
+            **pool,
+        )
+    if destination is not None:
+        result.network.save(destination)
+    if json:
+        out.print_json("fit", {"data": out.data_content(data, table), **fit_content(result)})
+    else:
+        print_fit(result)
+        if destination is not None:
+            out.say(f"model written to {destination}")
+    if result.status is Status.INTERRUPTED:
+        typer.echo("lurking: interrupted; the best point so far is reported", err=True)
+        raise typer.Exit(130)
+
+
+def fit_content(result: Fit) -> dict[str, object]:
+    """Describe a fit in a JSON document."""
+    statistics = result.statistics
+    return {
+        "model": out.model_content(result.problem.full_dag, result.problem.dimension),
+        "method": result.method,
+        "objective": result.objective,
+        "status": result.status.name,
+        "status_sentence": result.status.sentence,
+        "n_iter": result.n_iter,
+        "seed": result.seed if isinstance(result.seed, int) else None,
+        "spread": {"objectives": result.spread.objectives, "n_at_best": result.spread.n_at_best},
+        "issues": [str(issue) for issue in result.issues],
+        "class_sizes": result.network.class_sizes(),
+        "tables": result.network.tables,
+        "alpha": dict(result.posterior) if result.posterior is not None else None,
+        "statistics": {
+            "loglik": statistics.loglik,
+            "aic": statistics.aic,
+            "bic": statistics.bic,
+            "g_squared": statistics.g_squared,
+            "x_squared": statistics.x_squared,
+            "degrees_of_freedom": statistics.degrees_of_freedom,
+            "p_value": statistics.p_value,
+            "n_complete": statistics.n_complete,
+            "entropy_r2": statistics.entropy_r2,
+            "bivariate_residuals": [[r.first, r.second, r.value] for r in statistics.bivariate_residuals],
+        },
+    }
+
+
+def print_fit(result: Fit) -> None:
+    """Print a fit for people."""
+    problem, statistics = result.problem, result.statistics
+    out.say(f"{problem.full_dag}   ({problem.dimension} parameters, n = {problem.n:g})")
+    out.say(f"{result.method}: objective {result.objective:.4f}; {result.status.sentence} ({result.n_iter} E-steps)")
+    out.say(f"starts: {result.spread}")
+    for name in result.network.dag.hidden:
+        print_profiles(result.network, name)
+    out.say()
+    test = f", p = {statistics.p_value:.3g}" if statistics.p_value is not None else ""
+    out.say(
+        f"ln p(y|θ) = {statistics.loglik:.4f}   AIC {statistics.aic:.2f}   BIC {statistics.bic:.2f} (lower is better)"
+    )
+    out.say(
+        f"G² = {statistics.g_squared:.2f}, X² = {statistics.x_squared:.2f} "
+        f"on {statistics.degrees_of_freedom} degrees of freedom{test} ({statistics.n_complete:g} complete rows)"
+    )
+    for name, value in statistics.entropy_r2.items():
+        out.say(f"entropy R² of {name} = {value:.3f}")
+    worst = [r for r in statistics.bivariate_residuals[:3] if r.value > 1.0]
+    if worst:
+        listed = ", ".join(f"{r.first}–{r.second} {r.value:.2f}" for r in worst)
+        out.say(f"pairs that the model explains worst (bivariate residual): {listed}")
+    for issue in result.issues:
+        typer.echo(f"lurking: warning: {issue}", err=True)
+
+
+def print_profiles(network: Network, hidden: str) -> None:
+    """Print what each state of a hidden variable says about every observed variable it can reach."""
+    order = order_by_size(network, hidden)
+    sizes = network.joint([hidden])
+    shapes = profiles(network, hidden)
+    below = set(network.dag.descendants([hidden]))
+    header = ["variable", "level", *(f"{hidden}={state}" for state in order)]
+    rows = [["(size)", "", *(out.probability(float(sizes[state])) for state in order)]]
+    for name in network.dag.observed:
+        if name not in below:
+            continue
+        for k, level in enumerate(network.levels[name]):
+            rows.append(
+                [name if k == 0 else "", str(level), *(out.number(float(shapes[name][state, k])) for state in order)]
+            )
+    out.say()
+    out.print_table(f"states of {hidden}, largest first: p(level | state)", header, rows, left=2)

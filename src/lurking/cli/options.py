@@ -1,0 +1,142 @@
+"""Options that several verbs share, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lurking.data.files import read
+from lurking.data.table import Table
+from lurking.errors import OptionError, PriorError, StructureError
+from lurking.graph.dag import Dag
+from lurking.models.discrete.prior import Prior
+from lurking.runtime.executor import worker_count
+from lurking.runtime.progress import Bar
+
+DataArgument = Annotated[
+    Path, typer.Argument(metavar="DATA", help="Table: .csv, .tsv, .json, .parquet, .arrow; empty cells are fine.")
+]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by 'lurking fit --out'.")]
+ModelOption = Annotated[
+    str,
+    typer.Option("--model", help="Arrows, e.g. 's1[2] -> y1 y2; s2[2] -> y2 y3'; '*' is every column."),
+]
+HiddenOption = Annotated[
+    list[str] | None, typer.Option("--hidden", metavar="NAME:STATES", help="A hidden variable and its states; repeat.")
+]
+WeightsOption = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="How often each row counts.")]
+CategoricalOption = Annotated[
+    list[str] | None, typer.Option("--categorical", metavar="COLUMNS", help="Columns to read as categories.")
+]
+ContinuousOption = Annotated[
+    list[str] | None, typer.Option("--continuous", metavar="COLUMNS", help="Columns to read as numbers.")
+]
+NaValuesOption = Annotated[
+    list[str] | None, typer.Option("--na-values", metavar="TEXTS", help="Texts that mean an empty cell.")
+]
+DropOption = Annotated[list[str] | None, typer.Option("--drop", metavar="COLUMNS", help="Columns to leave out.")]
+PriorOption = Annotated[
+    str,
+    typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys; several by commas are reported apart."),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")]
+RestartsOption = Annotated[int, typer.Option("--restarts", help="Number of starts; the best is kept.")]
+TournamentOption = Annotated[
+    int,
+    typer.Option("--tournament", help="Copies of a knock-out of starts (64 in the literature) instead of restarts."),
+]
+MaxIterOption = Annotated[int, typer.Option("--max-iter", help="E-steps of a start at most.")]
+TolOption = Annotated[float, typer.Option("--tol", help="Stop when a step gains less than this per row.")]
+PruneOption = Annotated[bool, typer.Option("--prune/--no-prune", help="Leave out what has no observed descendant.")]
+WorkersOption = Annotated[int | None, typer.Option("--workers", help="Threads; results do not depend on it.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+
+
+def listed(values: list[str] | None) -> list[str]:
+    """Return the values of a repeatable option, each of which may hold several separated by commas."""
+    return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
+
+
+def read_data(
+    path: Path,
+    weights: str | None,
+    categorical: list[str] | None,
+    continuous: list[str] | None,
+    na_values: list[str] | None,
+    drop: list[str] | None,
+    *,
+    unique: bool = True,
+) -> Table:
+    """Read a table with the data options of the command line; `unique` keeps one copy of equal rows, weighted."""
+    return read(
+        path,
+        weights=weights,
+        categorical=listed(categorical),
+        continuous=listed(continuous),
+        na_values=listed(na_values) or None,
+        drop=listed(drop),
+        unique=unique,
+    )
+
+
+def hidden_cardinalities(values: list[str] | None) -> dict[str, int]:
+    """Read ``name:states`` pairs."""
+    result: dict[str, int] = {}
+    for value in listed(values):
+        name, colon, states = value.rpartition(":")
+        if not colon or not name:
+            raise StructureError(f"--hidden {value!r} is not of the form NAME:STATES, for example class:3")
+        if not states.strip().lstrip("+-").isdigit():
+            raise StructureError(
+                f"--hidden {value!r}: {states!r} is not a whole number of states, for example {name}:2"
+            )
+        result[name] = int(states)
+    return result
+
+
+def parse_model(text: str, hidden: list[str] | None) -> Dag:
+    """Return the structure of --model and --hidden."""
+    return Dag.parse(text, hidden_cardinalities(hidden) or None)
+
+
+def parse_prior(text: str) -> Prior:
+    """Return the prior that one word of --prior stands for."""
+    word = text.strip().lower()
+    if word == "jeffreys":
+        return Prior.jeffreys()
+    kind, colon, number = word.rpartition(":")
+    if colon and kind != "bdeu":
+        raise PriorError(f"--prior {text!r} is unknown; use a number, bdeu:ESS or jeffreys")
+    try:
+        value = float(number)
+    except ValueError:
+        raise PriorError(f"--prior {text!r} is no number; use a number such as 1.0, bdeu:ESS or jeffreys") from None
+    return Prior.bdeu(value) if colon else Prior.symmetric(value)
+
+
+def parse_priors(text: str) -> dict[str, Prior]:
+    """Return {word: prior} of a list separated by commas."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise PriorError("--prior is empty; use a number such as 1.0")
+    return {word: parse_prior(word) for word in words}
+
+
+def parse_scores(text: str) -> list[str]:
+    """Return the names in a list of scores."""
+    names = [name.strip().lower() for name in text.split(",") if name.strip()]
+    if not names:
+        raise OptionError("--scores is empty; name at least one, for example vb")
+    return names
+
+
+@contextmanager
+def work(workers: int | None) -> Iterator[dict[str, Any]]:
+    """Give a pool of threads and a progress bar; on a pool even a single climb can be interrupted."""
+    with ThreadPoolExecutor(worker_count(workers), thread_name_prefix="lurking") as pool, Bar() as bar:
+        yield {"executor": pool, "progress": bar}
