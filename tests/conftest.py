@@ -80,7 +80,7 @@ def _small(
         (names[order[a]], names[order[b]])
         for b in range(count)
         for a in range(b)
-        if draw(st.booleans()) and sum(1 for c in range(a) if c < b) < 4
+        if draw(st.booleans())
     ]
     cards = {name: draw(st.integers(1, 3)) for name in names}
     hidden = [name for name in names if draw(st.integers(0, 2)) == 0]

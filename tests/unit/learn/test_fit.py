@@ -1,6 +1,7 @@
 """`lk.fit`: starts, seeds, workers, spread, tournament, and what a fit holds."""
 
 import concurrent.futures
+import math
 
 import numpy as np
 import pytest
@@ -177,8 +178,6 @@ def test_fitted_tables_are_probabilities_and_repeat_the_objective(carcinoma, met
 
 def log_dirichlet(fit, pseudo_count, exponent):
     """Return Σ_jl [lnΓ(λ_jl) − Σ_k lnΓ(λ) + Σ_k exponent · ln θ_jlk]."""
-    import math
-
     total = 0.0
     for table in fit.network.tables.values():
         for row in table:

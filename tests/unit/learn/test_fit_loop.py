@@ -95,13 +95,14 @@ def test_rejected_extrapolations_count_but_leave_no_trace(carcinoma):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_compiled_and_python_loop_take_the_same_steps(method):
+    # Few steps: at the optimum itself rounding decides whether an extrapolation is accepted.
     table = small_table()
-    options = {"method": method, "restarts": 2, "seed": 3, "tol": 0, "max_iter": 30}
+    options = {"method": method, "restarts": 1, "seed": 3, "tol": 0, "max_iter": 12}
     compiled = lk.fit("h[2] -> *", table, **options)
     python = lk.fit("h[2] -> *", table, engine="reference", **options)
     assert compiled.n_iter == python.n_iter
     assert compiled.trace == pytest.approx(python.trace, rel=1e-9)
-    assert compiled.network.theta == pytest.approx(python.network.theta, abs=1e-5)
+    assert compiled.network.theta == pytest.approx(python.network.theta, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,0 +1,45 @@
+# Each target does its own set-up: only Python >= 3.11, pip and make are needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+RUNTIME := $(VENV)/.runtime
+DEVELOPMENT := $(VENV)/.development
+
+# Compiled kernels are cached by the text of all kernels: Numba itself does not notice a change in a called module.
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(shell cat src/lurking/kernels/*.py src/lurking/kernels/cpu/*.py | cksum | cut -d' ' -f1)
+
+.PHONY: demo test lint bench docs clean
+
+demo: $(RUNTIME)  ## the main job on a bundled real data set, ending in a table and a picture
+	$(BIN)/lurking demo --out out
+
+test: lint  ## everything that must hold
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: $(DEVELOPMENT)  ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(DEVELOPMENT)  ## speed against peers, in an environment of their own
+	$(BIN)/python benchmarks/make_peers.py
+	$(BIN)/python benchmarks/run.py
+
+docs: $(DEVELOPMENT)  ## run every code block of the documentation, then build it into site/
+	$(BIN)/python -m pytest tests/docs
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:  ## remove everything that was built
+	rm -rf $(VENV) .bench-venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis site out
+
+$(RUNTIME): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("lurking needs Python 3.11 or newer; run: make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	@touch $@
+
+$(DEVELOPMENT): $(RUNTIME)
+	$(PIP) -e ".[dev]"
+	@touch $@
