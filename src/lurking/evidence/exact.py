@@ -76,6 +76,7 @@ def _items(engine: Engine) -> Iterator[_Item]:
         for offset, row in enumerate(range(program.row_begin[group], program.row_begin[group + 1])):
             begin = program.slot_start[group] + offset * width
             cells = np.concatenate([fixed, program.slots[begin : begin + width].astype(np.int64)])
+            cells = cells[program.gather[cells] < len(engine.active)]  # neutral factors count nothing
             positions = engine.active[program.gather[cells[None, :] + np.arange(states)[:, None]]]
             if program.weights[row] > 0:
                 yield _Item(positions, round(program.weights[row]))

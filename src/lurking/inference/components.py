@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lurking.models.discrete.layout import Layout
@@ -33,10 +33,14 @@ def bits(mask: int) -> Iterator[int]:
 
 
 class Splitter:
-    """Splits missingness patterns of one structure; node sets are bit masks."""
+    """Splits missingness patterns of one structure; node sets are bit masks.
 
-    def __init__(self, layout: Layout, prune: bool) -> None:
+    With `prune`, an unobserved node stays only if it has an observed descendant, or is or leads to one of `wanted`.
+    """
+
+    def __init__(self, layout: Layout, prune: bool, wanted: Sequence[int] = ()) -> None:
         self.prune = prune
+        self.wanted = sum(1 << j for j in wanted)
         self.scopes = [1 << j for j in range(len(layout.nodes))]
         self.child_masks = [0] * len(layout.nodes)
         for j, parents in enumerate(layout.parents):
@@ -46,11 +50,11 @@ class Splitter:
         self.backwards = [layout.index[name] for name in reversed(layout.dag.topological_order)]
 
     def kept(self, unobserved: int) -> int:
-        """Return the nodes that stay: with `prune`, unobserved ones need an observed descendant."""
+        """Return the nodes that stay."""
         everything = (1 << len(self.scopes)) - 1
         if not self.prune:
             return everything
-        keep = everything & ~unobserved
+        keep = everything & ~unobserved | self.wanted
         for j in self.backwards:
             if self.child_masks[j] & keep:
                 keep |= 1 << j

@@ -2,19 +2,21 @@
 
 Compilation turns unique rows into a `Program`: families without unobserved variable are counted once; the
 unobserved variables of each missingness pattern split into independent components; a component is enumerated over
-the unique rows of *its own* observed variables, and equal components of different missingness patterns are one.
+the unique rows of *its own* observed variables, and components of different missingness patterns over the same
+variables are one group: where a pattern lacks a family (its cell is empty and pruned), the row uses a neutral factor.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from lurking.errors import TooLarge
 from lurking.inference.base import Engine
-from lurking.inference.components import Component, Splitter
+from lurking.inference.components import Splitter
 from lurking.kernels.program import Program
 from lurking.models.discrete.layout import Layout
 from lurking.runtime.memory import available_bytes, in_words
@@ -28,9 +30,10 @@ SMALL = 1 << 26  # bytes that are granted without asking the machine
 
 @dataclass
 class Group:
-    """One component with the patterns it occurs in."""
+    """Unobserved variables that form a component in some patterns, and all families that touch them there."""
 
-    component: Component
+    variables: tuple[int, ...]
+    families: set[int] = field(default_factory=set)
     patterns: list[IntArray] = field(default_factory=list)
     row_of_pattern: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     cards: tuple[int, ...] = ()
@@ -51,27 +54,32 @@ class EnumerationEngine(Engine):
     codes : (u, nodes) int32, −1 where unobserved (hidden nodes: always).
     weights : (u,) weight of each pattern.
     prune : leave unobserved cells without observed descendant out of their row.
+    wanted : nodes that are kept even then, with their ancestors.
     """
 
-    def __init__(self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool) -> None:
+    def __init__(
+        self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool, wanted: Sequence[int] = ()
+    ) -> None:
         self.layout = layout
         self.weights = weights
         self.codes = codes
         self.complete: list[tuple[int, IntArray]] = []
-        self.groups: list[Group] = self._collect(Splitter(layout, prune))
+        self.groups: list[Group] = self._collect(Splitter(layout, prune, wanted))
         self.complete_counts = self._count_complete()
         self.program, self.active = _Compiler(self).compile()
 
     def _collect(self, splitter: Splitter) -> list[Group]:
-        """Group the patterns by missingness and merge equal components."""
-        groups: dict[Component, Group] = {}
+        """Group the patterns by missingness and merge components over the same variables."""
+        groups: dict[tuple[int, ...], Group] = {}
         families: dict[int, list[IntArray]] = {}
         for unobserved, rows in _by_missingness(self.codes):
             split = splitter.split(unobserved)
             for j in split.complete:
                 families.setdefault(j, []).append(rows)
             for component in split.components:
-                groups.setdefault(component, Group(component)).patterns.append(rows)
+                group = groups.setdefault(component.variables, Group(component.variables))
+                group.families.update(component.families)
+                group.patterns.append(rows)
         self.complete = [
             (j, parts[0] if len(parts) == 1 else np.concatenate(parts)) for j, parts in sorted(families.items())
         ]
@@ -123,9 +131,9 @@ class EnumerationEngine(Engine):
         result[seen] = 0.0
         result[seen, self.codes[seen, node]] = 1.0
         for index, group in enumerate(self.groups):
-            if node not in group.component.variables:
+            if node not in group.variables:
                 continue
-            axis = group.component.variables.index(node)
+            axis = group.variables.index(node)
             masses = self._group_posterior(potentials, index)[0].reshape(-1, *group.cards)
             others = tuple(a + 1 for a in range(len(group.cards)) if a != axis)
             result[group.all_patterns] = masses.sum(axis=others)[group.row_of_pattern]
@@ -137,6 +145,8 @@ class EnumerationEngine(Engine):
         for j, rows in self.complete:
             result[rows, self._offsets(j, rows)] += 1.0
         program = self.program
+        # One place more takes what the neutral factors receive; it is cut off at the end.
+        place = np.append(self.active, self.layout.size)
         for index, group in enumerate(self.groups):
             assert program is not None
             masses = self._group_posterior(potentials, index)[0]
@@ -145,10 +155,10 @@ class EnumerationEngine(Engine):
             begin, width = program.slot_start[index], program.n_factors[index]
             slots = program.slots[begin : begin + rows * width].astype(np.int64).reshape(rows, width)
             slots = np.concatenate([np.broadcast_to(fixed, (rows, len(fixed))), slots], axis=1)
-            positions = self.active[program.gather[slots[:, :, None] + np.arange(states)]]
-            own = np.zeros((rows, self.layout.size))
+            positions = place[program.gather[slots[:, :, None] + np.arange(states)]]
+            own = np.zeros((rows, self.layout.size + 1))
             np.add.at(own, (np.arange(rows)[:, None, None], positions), masses[:, None, :])
-            np.add.at(result, group.all_patterns, own[group.row_of_pattern])
+            np.add.at(result, group.all_patterns, own[group.row_of_pattern, :-1])
         return result
 
 
@@ -175,16 +185,14 @@ def _by_missingness(codes: CodeArray) -> list[tuple[int, IntArray]]:
 
 
 def _unique_rows(matrix: IntArray, cards: list[int], weights: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return (unique rows, summed weights, unique row of each row) of a matrix of codes with these cardinalities."""
-    span = 1
-    for card in cards:
-        span *= card
+    """Return (unique rows, summed weights, unique row of each row) of a matrix of codes, −1 for an empty cell."""
+    span = math.prod(card + 1 for card in cards)
     if span >= 1 << 62:
         unique, inverse = np.unique(matrix, axis=0, return_inverse=True)
         return unique, _summed(weights, inverse.ravel(), len(unique)), np.asarray(inverse.ravel(), np.int64)
     key = np.zeros(len(matrix), np.int64)
     for column, card in enumerate(cards):
-        key = key * card + matrix[:, column]
+        key = key * (card + 1) + (matrix[:, column] + 1)
     if span <= LOOKUP_LIMIT:
         present = np.zeros(span, bool)
         present[key] = True
@@ -226,10 +234,11 @@ class _Compiler:
         for group in self.engine.groups:
             self._add(group)
         gather = np.concatenate(self.gather)
+        neutral = gather == layout.size
         touched = np.zeros(len(layout.row_start) - 1, bool)
-        touched[layout.row_of[gather]] = True
+        touched[layout.row_of[gather[~neutral]]] = True
         active = np.flatnonzero(touched[layout.row_of])
-        position = np.empty(layout.size, np.int32)
+        position = np.full(layout.size + 1, len(active), np.int32)
         position[active] = np.arange(len(active), dtype=np.int32)
         lengths = np.diff(layout.row_start)[touched]
         rows = [len(weights) for weights in self.weights]
@@ -251,20 +260,21 @@ class _Compiler:
 
     def _add(self, group: Group) -> None:
         """Append one group: its unique rows, expanded tables and slots."""
-        layout, component = self.layout, group.component
-        free = {v: axis for axis, v in enumerate(component.variables)}
-        group.cards = tuple(layout.cardinalities[v] for v in component.variables)
+        layout = self.layout
+        free = {v: axis for axis, v in enumerate(group.variables)}
+        group.cards = tuple(layout.cardinalities[v] for v in group.variables)
         group.states = math.prod(group.cards)
-        self._check(group.states, len(component.families), component)
-        seen = {j: [v for v in layout.strides[j] if v not in free] for j in component.families}
+        families = sorted(group.families)
+        self._check(group.states, len(families), group)
+        seen = {j: [v for v in layout.strides[j] if v not in free] for j in families}
         observed = sorted({v for variables in seen.values() for v in variables})
         patterns = group.all_patterns
         matrix = self.engine.codes[patterns][:, observed].astype(np.int64)
         cards = [layout.cardinalities[v] for v in observed]
         rows, weights, group.row_of_pattern = _unique_rows(matrix, cards, self.engine.weights[patterns])
         grid = np.indices(group.cards).reshape(len(group.cards), -1)
-        fixed = [j for j in component.families if not seen[j]]
-        moving = [j for j in component.families if seen[j]]
+        fixed = [j for j in families if not seen[j]]
+        moving = [j for j in families if seen[j]]
         self.fixed_start.append(self.cells)
         for j in fixed:
             self._append_cells(self._shifts(j, free, grid))
@@ -272,9 +282,12 @@ class _Compiler:
         column = {v: k for k, v in enumerate(observed)}
         for f, j in enumerate(moving):
             positions, rank = self._configurations(j, seen[j], [rows[:, column[v]] for v in seen[j]])
-            self._check(len(positions) * group.states, 1, component)
-            slots[:, f] = self.cells + rank * group.states
+            self._check(len(positions) * group.states, 1, group)
+            slots[:, f] = np.where(rank < 0, -1, self.cells + rank * group.states)
             self._append_cells((positions[:, None] + self._shifts(j, free, grid)[None, :]).ravel())
+        if (slots < 0).any():
+            slots[slots < 0] = self.cells
+            self._append_cells(np.full(group.states, layout.size))
         self.states.append(group.states)
         self.n_fixed.append(len(fixed))
         self.n_factors.append(len(moving))
@@ -290,37 +303,35 @@ class _Compiler:
         return shifts
 
     def _configurations(self, j: int, seen: list[int], codes: list[IntArray]) -> tuple[IntArray, IntArray]:
-        """Return the positions of the observed configurations of family j and which one each row has."""
+        """Return the positions of the observed configurations of family j and which one each row has (−1: none)."""
         strides = self.layout.strides[j]
         cards = [self.layout.cardinalities[v] for v in seen]
+        absent = np.logical_or.reduce([code < 0 for code in codes])
         if math.prod(cards) > 64 + 2 * len(codes[0]):
-            return _distinct(np.sum([strides[v] * c for v, c in zip(seen, codes, strict=True)], axis=0))
+            positions, rank = np.unique(
+                np.sum([strides[v] * c for v, c in zip(seen, codes, strict=True)], axis=0), return_inverse=True
+            )
+            return np.maximum(positions, 0), np.where(absent, -1, rank)
         positions, rank = np.zeros(1, np.int64), np.zeros(len(codes[0]), np.int64)
         for variable, card, code in zip(seen, cards, codes, strict=True):
             positions = (positions[:, None] + strides[variable] * np.arange(card)).ravel()
             rank = rank * card + code
-        return positions, rank
+        return positions, np.where(absent, -1, rank)
 
     def _append_cells(self, positions: IntArray) -> None:
         self.gather.append(positions)
         self.cells += len(positions)
 
-    def _check(self, size: int, copies: int, component: Component) -> None:
+    def _check(self, size: int, copies: int, group: Group) -> None:
         """Refuse a component whose joint states or expanded tables cannot be held."""
         need = size * copies * BYTES_PER_CELL
         fits = size <= STATE_LIMIT and self.cells + size * copies < 2**31
         if fits and (need < SMALL or need < 0.8 * available_bytes()):
             return
-        names = [self.layout.nodes[v] for v in component.variables]
+        names = [self.layout.nodes[v] for v in group.variables]
         shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
         raise TooLarge(
             f"{len(names)} unobserved variables that depend on each other ({shown}) have {size:.3g} joint states: "
             f"enumerating them needs {in_words(need)}, available are {in_words(available_bytes())} "
             f"(at most {STATE_LIMIT} joint states); use fewer or smaller hidden variables"
         )
-
-
-def _distinct(values: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct values, ascending, and the rank of each value among them."""
-    distinct, rank = np.unique(values, return_inverse=True)
-    return distinct, np.asarray(rank, np.int64)

@@ -109,45 +109,57 @@ class Network:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.theta))
 
-    def _compile(self, data: Any, without: str | None = None) -> tuple[Table, EnumerationEngine, IntArray]:
-        """Return the recoded table, an engine over its unique rows (nothing pruned), and the pattern of each row."""
+    def _coded(self, data: Any) -> Table:
+        """Return the table with the model's columns recoded to the model's levels."""
         table = as_table(data)
-        present = [name for name in self.dag.observed if name in table.columns and name != without]
-        coded = table.with_columns_coded({name: self.levels[name] for name in present})
+        return table.with_columns_coded({name: self.levels[name] for name in self.dag.observed if name in table})
+
+    def _compile(
+        self, coded: Table, wanted: Sequence[str] = (), without: str | None = None
+    ) -> tuple[EnumerationEngine, IntArray]:
+        """Return an engine over the unique rows and the pattern of each row.
+
+        Probabilities are normalised, so what has no observed descendant and is not wanted sums to 1 and is left out.
+        """
+        present = [name for name in self.dag.observed if name in coded and name != without]
         patterns = coded.patterns(tuple(present))
         observed = np.full((len(patterns.codes), len(self.dag.observed)), -1, np.int32)
         observed[:, [self.dag.observed.index(name) for name in present]] = patterns.codes
         codes = node_codes(self.layout, observed)
-        return coded, EnumerationEngine(self.layout, codes, np.ones(len(codes)), False), patterns.inverse
+        kept = [self.layout.index[name] for name in wanted]
+        return EnumerationEngine(self.layout, codes, np.ones(len(codes)), True, kept), patterns.inverse
+
+    def _marginals(self, coded: Table, name: str, without: str | None = None) -> FloatArray:
+        """Return p(name | row) for every row, (rows, states)."""
+        engine, inverse = self._compile(coded, [name], without)
+        return engine.pattern_marginals(self._log_theta, self.layout.index[name])[inverse]
 
     def loglik(self, data: Any) -> FloatArray:
         """Return ln p(row) for every row, empty cells and hidden variables summed out, (rows,)."""
-        _, engine, inverse = self._compile(data)
+        engine, inverse = self._compile(self._coded(data))
         return engine.pattern_log_z(self._log_theta)[inverse]
 
     def hidden_probabilities(self, data: Any) -> dict[str, FloatArray]:
         """Return {hidden variable: p(state | row)}, each (rows, states)."""
-        _, engine, inverse = self._compile(data)
-        index = self.layout.index
-        return {name: engine.pattern_marginals(self._log_theta, index[name])[inverse] for name in self.dag.hidden}
+        coded = self._coded(data)
+        return {name: self._marginals(coded, name) for name in self.dag.hidden}
 
     def predict(self, data: Any, target: str) -> Prediction:
         """Return p(target | the other cells of each row); the target's own column, if any, is not looked at."""
         self._check_name(target)
-        _, engine, inverse = self._compile(data, without=target)
-        marginals = engine.pattern_marginals(self._log_theta, self.layout.index[target])
-        return Prediction(target, self.levels[target], marginals[inverse])
+        table = as_table(data)
+        known = self._coded(table.drop([target]) if target in table and len(table.columns) > 1 else table)
+        return Prediction(target, self.levels[target], self._marginals(known, target, without=target))
 
     def impute(self, data: Any) -> Imputation:
         """Fill every empty cell of the model's columns with its most probable state given the rest of the row."""
-        coded, engine, inverse = self._compile(data)
+        coded = self._coded(data)
         columns, cells = {}, {}
         for name in coded.columns:
             column = coded[name]
             empty = np.flatnonzero(column.codes < 0) if name in self.dag.observed else np.empty(0, np.int64)
             if empty.size:
-                marginals = engine.pattern_marginals(self._log_theta, self.layout.index[name])
-                probabilities = marginals[inverse[empty]]
+                probabilities = self._marginals(coded, name)[empty]
                 codes = column.codes.copy()
                 codes[empty] = probabilities.argmax(axis=1)
                 column = Column.categorical(name, codes, column.levels, declared=True)

@@ -42,7 +42,7 @@ class Program(NamedTuple):
     counts: FloatArray
     """(Q,) counts of the family instances without an unobserved variable."""
     gather: NDArray[np.int32]
-    """(cells,) potential behind each expanded cell."""
+    """(cells,) potential behind each expanded cell; Q stands for the neutral factor, which is 1 and counts nothing."""
     states: IntArray
     """(G,) number of joint states S of each group."""
     n_fixed: IntArray

@@ -47,7 +47,9 @@ def _row_in_logs(
         for first in fixed:
             score += potentials[gather[first + s]]
         for f in range(slots.shape[0]):
-            score += potentials[gather[slots[f] + s]]
+            q = gather[slots[f] + s]
+            if q < potentials.shape[0]:
+                score += potentials[q]
         mass[s] = score
         top = max(top, score)
     if top == -np.inf:
@@ -262,7 +264,8 @@ def expect_into(
     size = potentials.shape[0]
     highest = -np.inf
     log_z = 0.0
-    weights = np.empty(size)
+    weights = np.empty(size + 1)
+    weights[size] = 1.0
     for q in range(size):
         phi = potentials[q]
         highest = max(highest, phi)
@@ -277,7 +280,8 @@ def expect_into(
     for group in range(program.states.shape[0]):
         log_z += _group(program, potentials, table, accumulated, group, highest > 0.0)
     for cell in range(gather.shape[0]):
-        counts[np.uint64(gather[cell])] += accumulated[cell]
+        if gather[cell] < size:
+            counts[np.uint64(gather[cell])] += accumulated[cell]
     return log_z
 
 
