@@ -86,7 +86,7 @@ def test_variational_bound(name, classes, published):
 
 def test_bound_of_three_carcinoma_classes():
     # Printed as −355.130. The fixed point is −355.12947, above the printed value; plain VBEM stopped when a step gains
-    # less than 1e-4 is at −355.12951, which rounds to the printed value. So the print is an early stop, not another mode.
+    # less than 1e-4 is at −355.12951, which rounds to the printed value: an early stop, not another mode.
     converged = bound("carcinoma", 3).log_z
     assert printed(converged, "-355.12947") == "-355.12947"
     early = lk.fit("class[3] -> *", lk.carcinoma(), restarts=1, seed=0, tol=1e-4 / 118, accelerate=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from types import TracebackType
 from typing import Any, Protocol
@@ -37,7 +38,7 @@ class Silent:
 
 
 class Bar:
-    """A progress bar on stderr that appears only when the work takes longer than `patience` seconds."""
+    """A progress bar on stderr that appears when the work takes longer than `patience` seconds, on a terminal only."""
 
     def __init__(self, patience: float = 1.0) -> None:
         self.patience = patience
@@ -52,7 +53,7 @@ class Bar:
     def update(self, done: int) -> None:
         """Show or move the bar once patience has run out."""
         if self._bar is None:
-            if time.monotonic() - self._started < self.patience or done >= self._total:
+            if time.monotonic() - self._started < self.patience or done >= self._total or not sys.stderr.isatty():
                 return
             self._open()
         self._bar.update(self._task, completed=done)

@@ -141,7 +141,7 @@ def test_columns_may_come_in_any_order_with_others_among_them(network, table):
 
 
 def test_an_unknown_level_is_an_error_that_names_column_and_value(network):
-    with pytest.raises(DataError, match="'a'.*'perhaps'"):
+    with pytest.raises(DataError, match=r"'a'.*'perhaps'"):
         network.loglik(lk.Table.from_rows([("no", 1, True), ("perhaps", 1, True)], columns=COLUMNS))
 
 
@@ -216,9 +216,10 @@ def test_joint_refuses_a_repeated_name(network):
 
 def test_joint_of_nothing_is_one_or_refused(network):
     try:
-        assert network.joint([]) == pytest.approx(1.0)
+        joint = network.joint([])
     except LurkingError:
-        pass
+        return
+    assert joint == pytest.approx(1.0)
 
 
 def test_joint_at_the_end_of_a_long_chain():
@@ -288,11 +289,10 @@ def test_rows_that_the_network_calls_impossible_have_no_silent_answer():
     row = lk.Table.from_rows([(0, 1, 0)], columns=["a", "b", "c"])
     try:
         probabilities = [network.hidden_probabilities(row)["h"], network.predict(row, "c").probabilities]
-    except LurkingError as error:
-        assert "probability 0" in str(error)
-    else:
-        for values in probabilities:
-            assert values.sum(axis=1) == pytest.approx([1.0])
+    except LurkingError:
+        return  # refusing is an answer, probabilities that sum to 0 are not
+    for values in probabilities:
+        assert values.sum(axis=1) == pytest.approx([1.0])
 
 
 def test_a_barren_hidden_node_reports_the_prior():
