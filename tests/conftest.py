@@ -73,25 +73,20 @@ def _small(
     whole_weights: bool = False,
     max_weight: int = 4,
 ):
-    count = draw(st.integers(1, max_nodes))
+    count = draw(st.sampled_from([max_nodes, *range(1, max_nodes)]))
     names = [f"v{j}" for j in range(count)]
     order = draw(st.permutations(range(count)))
-    edges = [
-        (names[order[a]], names[order[b]])
-        for b in range(count)
-        for a in range(b)
-        if draw(st.booleans())
-    ]
-    cards = {name: draw(st.integers(1, 3)) for name in names}
+    edges = [(names[order[a]], names[order[b]]) for b in range(count) for a in range(b) if draw(st.booleans())]
+    cards = {name: draw(st.sampled_from([2, 3, 1])) for name in names}
     hidden = [name for name in names if draw(st.integers(0, 2)) == 0]
     if len(hidden) == count:
         hidden = hidden[1:]
     dag = Dag(names, edges, {name: cards[name] for name in hidden})
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
-    n_rows = draw(st.integers(0, max_rows))
+    n_rows = draw(st.sampled_from([max_rows, max_rows - 1, *range(max_rows - 1)]))
     codes = np.column_stack([rng.integers(0, cards[name], n_rows) for name in names]).astype(np.int32)
-    empty = rng.random(codes.shape) < draw(st.sampled_from([0.0, 0.2, 0.6]))
+    empty = rng.random(codes.shape) < draw(st.sampled_from([0.2, 0.6, 0.0]))
     empty[:, [names.index(name) for name in hidden]] = True
     codes = np.where(empty, np.int32(-1), codes)
     # Keep the joint states of every row enumerable one by one.

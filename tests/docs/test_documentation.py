@@ -3,8 +3,8 @@
 Conventions of README.md and docs/**/*.md, checked page by page in a temporary directory that holds the bundled data
 as carcinoma.csv, gss82.csv and stouffer_toby.csv:
 
-- Blocks marked ``python`` run in order in one namespace. A block marked ``text`` directly below one is its exact stdout.
-- In blocks marked ``console`` every line ``$ lurking ...`` runs; the lines below it, up to the next ``$``, are its exact
+- Blocks marked ``python`` run in order in one namespace. A block marked ``text`` directly below one is its stdout.
+- In blocks marked ``console`` every line ``$ lurking ...`` runs; the lines below it, up to the next ``$``, are its
   stdout (none: not compared). With ``2>&1`` stderr counts too and the command may fail; without it, it must succeed.
   ``$ echo $?`` prints the last exit code, ``$ cat FILE`` shows a file and ``$ cat > FILE <<END`` writes one.
 - Blanks at the end of a line and empty lines at the end of a block do not count.
@@ -91,9 +91,12 @@ def run_python(page, block, namespace):
 def run_command(arguments, with_stderr):
     """Run the command in this process; return exit code and output."""
     output, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output if with_stderr else errors):
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
+    with (
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(output if with_stderr else errors),
+        pytest.raises(SystemExit) as leaving,
+    ):
+        main(arguments)
     code = leaving.value.code
     assert code == 0 or with_stderr, f"{arguments} left with {code}: {errors.getvalue()}"
     return code, output.getvalue()

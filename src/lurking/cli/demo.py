@@ -38,8 +38,8 @@ def demo(
     path = folder / "lurking-demo.png"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        save_figure(plot_profiles(result.network, "class"), str(path))
     except OSError as error:
-        raise DataError(f"cannot write {str(path)!r}: {error.strerror}; choose another folder with --out") from None
+        raise DataError(f"cannot make {str(folder)!r}: {error.strerror}; choose another folder with --out") from None
+    save_figure(plot_profiles(result.network, "class"), str(path))
     out.say()
     out.say(f"picture: {path}")

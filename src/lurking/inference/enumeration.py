@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
@@ -211,6 +212,11 @@ def _summed(weights: FloatArray, inverse: IntArray, size: int) -> FloatArray:
     return np.asarray(np.bincount(inverse, weights, minlength=size), np.float64)
 
 
+def _starts(lengths: list[int]) -> IntArray:
+    """Return where each of several consecutive pieces begins, and where the last one ends."""
+    return np.fromiter(accumulate(lengths, initial=0), np.int64, len(lengths) + 1)
+
+
 class _Compiler:
     """Builds the `Program` of an engine; lives only while the engine is made."""
 
@@ -244,15 +250,15 @@ class _Compiler:
         rows = [len(weights) for weights in self.weights]
         widths = [n * f for n, f in zip(rows, self.n_factors, strict=True)]
         program = Program(
-            row_start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            row_start=_starts(lengths.tolist()),
             counts=self.engine.complete_counts[active],
             gather=position[gather],
             states=np.asarray(self.states, np.int64),
             n_fixed=np.asarray(self.n_fixed, np.int64),
             n_factors=np.asarray(self.n_factors, np.int64),
             fixed_start=np.asarray(self.fixed_start, np.int64),
-            slot_start=np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.int64),
-            row_begin=np.concatenate([[0], np.cumsum(rows)]).astype(np.int64),
+            slot_start=_starts(widths)[:-1],
+            row_begin=_starts(rows),
             slots=np.concatenate(self.slots).astype(np.uint32),
             weights=np.concatenate(self.weights),
         )

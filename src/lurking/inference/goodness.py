@@ -46,14 +46,17 @@ class Goodness:
     bivariate_residuals: tuple[BivariateResidual, ...]
 
 
-def goodness_of_fit(network: Network, table: Table) -> Goodness:
-    """Return the statistics of `network` on `table` (weights count as repeated rows)."""
+def goodness_of_fit(network: Network, table: Table, dimension: int | None = None) -> Goodness:
+    """Return the statistics of `network` on `table` (weights count as repeated rows).
+
+    `dimension` is d; by default that of the network without its barren nodes, which the data cannot see.
+    """
     observed = network.dag.observed
     coded = table.with_columns_coded({name: network.levels[name] for name in observed})
     patterns = coded.patterns(observed)
     loglik = network.loglik(coded)
     total = float(coded.weights @ loglik)
-    n, d = coded.n, network.layout.dimension
+    n, d = coded.n, network.relevant_dimension if dimension is None else dimension
     complete = (patterns.codes >= 0).all(axis=1) & (patterns.weights > 0)
     g_squared, x_squared, n_complete = _against_saturated(network, coded, patterns.weights, complete)
     cells = math.prod(len(network.levels[name]) for name in observed)

@@ -12,14 +12,15 @@ import numpy as np
 
 from lurking.data.column import Column
 from lurking.data.table import Table, as_table
-from lurking.errors import OptionError, StructureError, nearest_hint
+from lurking.errors import DataError, OptionError, StructureError, nearest_hint
 from lurking.graph.dag import Dag
+from lurking.inference.elimination import Factor, eliminate
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.problem import node_codes
 from lurking.models.discrete.document import Document, read_document, versions, write_document
 from lurking.models.discrete.layout import Layout
 from lurking.runtime.rng import Seed, seed_sequence
-from lurking.types import FloatArray, IntArray, Level
+from lurking.types import BoolArray, FloatArray, IntArray, Level
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,25 @@ class Network:
     ) -> Network:
         """Make a network from {node: table[l, k]}; rows are probabilities, levels default to 0 … r − 1."""
         given = levels or {}
-        sizes = {name: np.asarray(table).shape[-1] for name, table in tables.items()}
-        states = {name: tuple(given.get(name, range(sizes[name]))) for name in sizes}
-        missing = [name for name in dag.nodes if name not in states]
-        if missing:
-            raise StructureError(f"no table for {missing[0]!r}; every node of the structure needs one")
+        states: dict[str, tuple[Level, ...]] = {}
+        for name in dag.nodes:
+            if name not in tables or np.ndim(tables[name]) == 0:
+                raise StructureError(f"no table for {name!r}; every node of the structure needs one")
+            width = np.shape(tables[name])[-1]
+            states[name] = tuple(given.get(name, range(width)))
+            if name in dag.hidden and dag.hidden[name] != width:
+                raise StructureError(
+                    f"{name!r} has {dag.hidden[name]} states in the structure and {width} in its table"
+                )
+            if len(set(states[name])) != len(states[name]):
+                raise StructureError(
+                    f"the levels of {name!r} repeat themselves: {list(states[name])}; they must differ"
+                )
         layout = Layout(dag, {name: len(states[name]) for name in dag.nodes})
         theta = layout.join(tables)
         if not (np.all(theta >= 0.0) and np.allclose(layout.row_sums(theta), 1.0, rtol=0.0, atol=1e-6)):
             raise StructureError("a table has a negative entry or a row that does not sum to 1; normalise it first")
-        return cls(dag, {name: states[name] for name in dag.nodes}, layout.normalise(theta))
+        return cls(dag, states, layout.normalise(theta))
 
     @cached_property
     def layout(self) -> Layout:
@@ -109,10 +119,16 @@ class Network:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.theta))
 
-    def _coded(self, data: Any) -> Table:
-        """Return the table with the model's columns recoded to the model's levels."""
+    @property
+    def relevant_dimension(self) -> int:
+        """Number of free parameters without the barren nodes, which no data can tell anything about."""
+        return Layout(self.dag.pruned(), {name: len(levels) for name, levels in self.levels.items()}).dimension
+
+    def _coded(self, data: Any, without: str | None = None) -> Table:
+        """Return the table with the model's columns (but `without`) recoded to the model's levels."""
         table = as_table(data)
-        return table.with_columns_coded({name: self.levels[name] for name in self.dag.observed if name in table})
+        names = [name for name in self.dag.observed if name in table and name != without]
+        return table.with_columns_coded({name: self.levels[name] for name in names})
 
     def _compile(
         self, coded: Table, wanted: Sequence[str] = (), without: str | None = None
@@ -132,12 +148,16 @@ class Network:
     def _marginals(self, coded: Table, name: str, without: str | None = None) -> FloatArray:
         """Return p(name | row) for every row, (rows, states)."""
         engine, inverse = self._compile(coded, [name], without)
-        return engine.pattern_marginals(self._log_theta, self.layout.index[name])[inverse]
+        marginals = engine.pattern_marginals(self._log_theta, self.layout.index[name])[inverse]
+        _refuse_impossible(~(marginals.sum(axis=1) > 0.5))
+        return marginals
 
     def loglik(self, data: Any) -> FloatArray:
         """Return ln p(row) for every row, empty cells and hidden variables summed out, (rows,)."""
         engine, inverse = self._compile(self._coded(data))
-        return engine.pattern_log_z(self._log_theta)[inverse]
+        result = engine.pattern_log_z(self._log_theta)[inverse]
+        _refuse_impossible(np.isneginf(result))
+        return result
 
     def hidden_probabilities(self, data: Any) -> dict[str, FloatArray]:
         """Return {hidden variable: p(state | row)}, each (rows, states)."""
@@ -147,8 +167,7 @@ class Network:
     def predict(self, data: Any, target: str) -> Prediction:
         """Return p(target | the other cells of each row); the target's own column, if any, is not looked at."""
         self._check_name(target)
-        table = as_table(data)
-        known = self._coded(table.drop([target]) if target in table and len(table.columns) > 1 else table)
+        known = self._coded(data, without=target)
         return Prediction(target, self.levels[target], self._marginals(known, target, without=target))
 
     def impute(self, data: Any) -> Imputation:
@@ -173,14 +192,12 @@ class Network:
             self._check_name(name)
         if len(set(names)) != len(names):
             raise OptionError(f"joint() got the same variable twice: {list(names)}")
-        needed = set(names) | set(self.dag.ancestors(names))
-        order = [name for name in self.dag.nodes if name in needed]
-        axis = {name: i for i, name in enumerate(order)}
-        operands: list[Any] = []
-        for name in order:
-            scope = (*self.dag.parents(name), name)
-            operands += [self.tables[name].reshape([len(self.levels[v]) for v in scope]), [axis[v] for v in scope]]
-        return np.asarray(np.einsum(*operands, [axis[name] for name in names], optimize="greedy"), np.float64)
+        factors = []
+        for name in self.dag.nodes:
+            if name in names or name in self.dag.ancestors(names):
+                scope = (*self.dag.parents(name), name)
+                factors.append(Factor(self.tables[name].reshape([len(self.levels[v]) for v in scope]), scope))
+        return eliminate(factors, tuple(names))
 
     def sample(self, n: int, *, seed: Seed, hidden: bool = False) -> Table:
         """Draw n rows; `hidden=True` keeps the hidden variables as columns."""
@@ -194,7 +211,7 @@ class Network:
                 configuration = configuration * len(self.levels[parent]) + codes[parent]
             edges = np.cumsum(self.tables[name], axis=1)
             # The last edge is 1 up to rounding; leaving it out makes every draw fall in a state.
-            draws = generator.random(n)[:, None] > edges[configuration][:, :-1]
+            draws = generator.random(n)[:, None] >= edges[configuration][:, :-1]
             codes[name] = draws.sum(axis=1)
         kept = self.dag.nodes if hidden else self.dag.observed
         return Table.from_codes({name: (codes[name].astype(np.int32), self.levels[name]) for name in kept})
@@ -225,3 +242,12 @@ class Network:
 
     def __hash__(self) -> int:
         return hash((self.dag, self.theta.tobytes()))
+
+
+def _refuse_impossible(rows: BoolArray) -> None:
+    """Refuse rows that the network gives probability 0: nothing can be said about them."""
+    if rows.any():
+        raise DataError(
+            f"row {int(np.argmax(rows)) + 1} has probability 0 under the network; "
+            "fit with method 'vb' or 'map', whose probabilities are positive"
+        )

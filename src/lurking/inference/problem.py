@@ -118,11 +118,19 @@ class Problem:
         """True when no row has anything unobserved that matters."""
         return not self.engine.active.size
 
-    def remember(self, key: Hashable, make: Callable[[], Result]) -> Result:
-        """Return the value stored under `key`, making it on first use; fits are shared between scores this way."""
-        if key not in self._memory:
-            self._memory[key] = make()
-        result: Result = self._memory[key]
+    def remember(
+        self, key: Hashable, make: Callable[[], Result], keep: Callable[[Result], bool] = lambda _result: True
+    ) -> Result:
+        """Return the value stored under `key`, making it on first use; fits are shared between scores this way.
+
+        A new value for which `keep` is False is returned but not stored.
+        """
+        if key in self._memory:
+            stored: Result = self._memory[key]
+            return stored
+        result = make()
+        if keep(result):
+            self._memory[key] = result
         return result
 
     @cached_property

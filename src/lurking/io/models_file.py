@@ -26,6 +26,8 @@ def parse_models(text: str, source: str = "the text", hidden: dict[str, int] | N
         if not line or line.startswith("#"):
             continue
         name, arrows = _split_name(line)
+        if not name:
+            raise FormatError(f"{source}, line {number}: a colon without a name; write 'name: a[2] -> b c'")
         if not arrows:
             raise FormatError(f"{source}, line {number}: model {name!r} has no arrows; write 'name: a[2] -> b c'")
         if name in models:
@@ -62,7 +64,7 @@ def _split_name(line: str) -> tuple[str, str]:
 def read_models(path: str | Path, hidden: dict[str, int] | None = None) -> dict[str, Dag]:
     """Read a file of models."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise DataError(f"cannot read {str(path)!r}: {error.strerror}; check the path") from None
     except UnicodeDecodeError:

@@ -70,10 +70,9 @@ def state_issues(layout: Layout, theta: FloatArray, counts: FloatArray, n: float
 
 
 def is_symmetric(layout: Layout, theta: FloatArray) -> bool:
-    """Whether all states of some hidden node (with children) are identical: a fixed point that may be a saddle."""
+    """Whether two states of some hidden node (with children) are identical: a fixed point that may be a saddle."""
     for name in layout.dag.hidden:
-        j = layout.index[name]
-        profiles = state_profiles(layout, theta, j)
-        if profiles.shape[1] and len(profiles) > 1 and np.ptp(profiles, axis=0).max() <= IDENTICAL_WITHIN:
+        profiles = state_profiles(layout, theta, layout.index[name])
+        if profiles.shape[1] and _alike(profiles, list(range(len(profiles))), IDENTICAL_WITHIN):
             return True
     return False

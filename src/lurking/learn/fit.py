@@ -21,9 +21,9 @@ from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues
 from lurking.learn.init import draw_start, given_start
 from lurking.learn.loop import Climb, Climber, ClimbOptions, Status, rule_of
 from lurking.models.discrete.document import versions
-from lurking.runtime.executor import StopFlag, map_in_order
+from lurking.runtime.executor import StopFlag, map_in_order, worker_count
 from lurking.runtime.progress import Progress, Silent
-from lurking.runtime.rng import Seed, generators
+from lurking.runtime.rng import Seed, generators, seed_sequence
 from lurking.types import FloatArray
 
 SAME_OPTIMUM = 1e-3
@@ -63,6 +63,12 @@ class FitOptions:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise OptionError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+        if self.init is not None and not isinstance(self.init, Mapping):
+            raise OptionError(f"init is {self.init!r}; it must be {{node: table[l, k]}}")
+        worker_count(self.workers)
+        if isinstance(self.seed, np.random.Generator):
+            # Drawn from once, here: later draws would make results depend on the order of the work.
+            object.__setattr__(self, "seed", seed_sequence(self.seed))
         _ = self.climb
 
     @cached_property
@@ -86,7 +92,8 @@ class FitOptions:
     def key(self) -> tuple[object, ...]:
         """Return what tells two fits of one problem apart."""
         init = None if self.init is None else tuple((k, np.asarray(v).tobytes()) for k, v in sorted(self.init.items()))
-        seed = self.seed if isinstance(self.seed, int) else id(self.seed)
+        sequence = self.seed if isinstance(self.seed, np.random.SeedSequence) else None
+        seed = self.seed if sequence is None else (str(sequence.entropy), sequence.spawn_key)
         return (self.restarts, init, self.tournament, self.max_iter, self.tol, self.accelerate, seed)
 
     def describe(self) -> dict[str, Any]:
@@ -190,12 +197,16 @@ class Fit:
     @cached_property
     def statistics(self) -> Goodness:
         """G², X², degrees of freedom, AIC, entropy R², bivariate residuals of the network on its own data."""
-        return goodness_of_fit(self.network, self.problem.table)
+        return goodness_of_fit(self.network, self.problem.table, self.problem.dimension)
 
 
 def fit_problem(problem: Problem, method: str, options: FitOptions) -> Fit:
     """Fit a compiled problem; equal (method, options) are fitted once and shared."""
-    return problem.remember(("fit", method, options.key()), lambda: _fit(problem, method, options))
+    return problem.remember(
+        ("fit", method, options.key()),
+        lambda: _fit(problem, method, options),
+        keep=lambda fit: fit.status is not Status.INTERRUPTED,
+    )
 
 
 def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
@@ -206,20 +217,22 @@ def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
     else:
         starts = _starts(problem, options, 1 if not problem.engine.active.size else options.restarts)
         options.progress.begin(f"{method} starts", len(starts))
-        climbs = map_in_order(
-            lambda start: climber.climb(start, options.climb, stop),
-            starts,
-            workers=_workers(problem, options),
-            executor=options.executor,
-            stop=stop,
-            done=options.progress.update,
-        )
-        options.progress.end()
+        try:
+            climbs = map_in_order(
+                lambda start: climber.climb(start, options.climb, stop),
+                starts,
+                workers=_workers(problem, options),
+                executor=options.executor,
+                stop=stop,
+                done=options.progress.update,
+            )
+        finally:
+            options.progress.end()
     if not climbs:
         raise KeyboardInterrupt
     best = max(range(len(climbs)), key=lambda k: (climbs[k].objective, -k))
     climb = climbs[best]
-    if climb.status is Status.IMPOSSIBLE:
+    if any(other.status is Status.IMPOSSIBLE for other in climbs):
         raise OptionError("init gives probability 0 to some row of the data; use positive probabilities")
     status = Status.INTERRUPTED if stop.is_set else climb.status
     if options.init is not None and best == 0 and _is_saddle(climber, problem, climb, options):

@@ -66,8 +66,11 @@ class ClimbOptions:
     def __post_init__(self) -> None:
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise OptionError(f"max_iter is {self.max_iter!r}; it must be a whole number of at least 1")
-        if not (isinstance(self.tol, int | float) and math.isfinite(self.tol) and self.tol >= 0):
+        is_number = isinstance(self.tol, int | float | np.floating) and not isinstance(self.tol, bool)
+        if not (is_number and math.isfinite(self.tol) and self.tol >= 0):
             raise OptionError(f"tol is {self.tol!r}; it must be a finite number of at least 0, for example 1e-8")
+        if not isinstance(self.accelerate, bool | np.bool_):
+            raise OptionError(f"accelerate is {self.accelerate!r}; it must be True or False")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lurking.errors import StructureError
+from lurking.errors import DataError, StructureError
 from lurking.inference.network import Network
 from lurking.types import FloatArray, Level
 
@@ -89,4 +89,9 @@ def _scale_label(network: Network, observed: list[str]) -> str:
 
 def save_figure(axes: Any, path: str) -> None:
     """Write the picture that `axes` belongs to; the suffix of `path` decides the format."""
-    axes.figure.savefig(path, dpi=150)
+    try:
+        axes.figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise DataError(f"cannot write {path!r}: {error.strerror}; choose another place") from None
+    except ValueError:
+        raise DataError(f"cannot write {path!r}: unknown kind of picture; use .png, .pdf or .svg") from None

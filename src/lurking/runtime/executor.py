@@ -93,7 +93,7 @@ def map_in_order(
                 raise
             stop.set()
             for future in futures[len(results) :]:
-                if future.cancelled():
+                if future.cancelled() or future.exception() is not None:
                     break
                 results.append(future.result())
         except BaseException:

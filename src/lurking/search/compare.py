@@ -101,7 +101,7 @@ def compare(
         get_score(name)
     _check_same_columns(names, dags)
     stop, meter = StopFlag(), progress or Silent()
-    of_problem, fit_options, own = split_options({**options, "workers": 1, "stop": stop})
+    of_problem, fit_options, own = split_options({**options, "workers": 1, "stop": stop})  # one seed for all
 
     def one(index: int) -> Row:
         problem = Problem(dags[index], data, **of_problem)

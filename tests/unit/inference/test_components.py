@@ -54,6 +54,13 @@ def test_pruning_leaves_out_what_has_no_observed_descendant():
     assert everything.components == ()
 
 
+def test_wanted_nodes_and_their_ancestors_stay():
+    dag = Dag.parse("a -> b -> c; b -> d")
+    split = Splitter(Layout(dag, dict.fromkeys(dag.nodes, 2)), True, [dag.nodes.index("c")])
+    everything = mask(dag, "a", "b", "c", "d")
+    assert split.kept(everything) == mask(dag, "a", "b", "c")
+
+
 @pytest.mark.parametrize("prune", [False, True], ids=["keep", "prune"])
 @settings(max_examples=60)
 @given(data=st.data())

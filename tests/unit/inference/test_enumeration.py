@@ -221,3 +221,53 @@ def test_cost_depends_on_distinct_rows_only():
     assert len(often.program.weights) == len(once.program.weights) == 8
     potentials = np.log(np.random.default_rng(0).dirichlet([1, 1], layout.size // 2).ravel())
     assert often.expect(potentials)[0] == pytest.approx(once.expect(potentials)[0], rel=1e-12)
+
+
+@PRUNE
+@pytest.mark.parametrize("rows", [6, 200], ids=["few rows", "many rows"])
+def test_empty_cells_of_large_families(rows, prune):
+    """A child with four observed parents of three states: only the configurations that occur are expanded."""
+    parents = [f"p{k}" for k in range(4)]
+    dag = Dag(["s", *parents, "y", "z"], [("s", "y"), *((p, "y") for p in parents), ("s", "z")], {"s": 2})
+    cards = {"s": 2, **dict.fromkeys(parents, 3), "y": 3, "z": 2}
+    layout = Layout(dag, cards)
+    rng = np.random.default_rng(rows)
+    codes = np.column_stack([rng.integers(0, cards[name], rows) for name in dag.nodes]).astype(np.int32)
+    codes[:, 0] = -1
+    codes[rng.random(rows) < 0.4, 5] = -1
+    codes[rng.random(rows) < 0.2, 6] = -1
+    codes[rng.random(rows) < 0.1, 2] = -1
+    weights = rng.gamma(1.0, size=rows)
+    potentials = rng.normal(-1.0, 1.0, layout.size)
+    fast, slow = (ENGINES[name](layout, codes, weights, prune) for name in ("enumeration", "reference"))
+    counts, log_z = fast.expect(potentials)
+    expected, expected_log_z = slow.expect(potentials)
+    assert log_z == pytest.approx(expected_log_z, rel=1e-12)
+    assert counts == pytest.approx(expected, rel=1e-11, abs=1e-11)
+    assert fast.pattern_log_z(potentials) == pytest.approx(slow.pattern_log_z(potentials), rel=1e-11)
+    assert fast.pattern_statistics(potentials) == pytest.approx(slow.pattern_statistics(potentials), abs=1e-11)
+
+
+def test_patterns_over_the_same_hidden_variables_share_a_group():
+    """Pruned empty cells leave a neutral factor behind, not a group of their own."""
+    layout = latent_class(6)
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (40, 7)).astype(np.int32)
+    codes[rng.random(codes.shape) < 0.4] = -1
+    codes[:, 0] = -1
+    codes[:, 1] = 0
+    engine = EnumerationEngine(layout, codes, np.ones(40), True)
+    assert len(engine.groups) == 1
+    assert engine.program.states.tolist() == [2]
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_wanted_nodes_are_kept_with_the_same_marginals(small_problems, data):
+    small = data.draw(small_problems())
+    wanted = data.draw(st.integers(0, len(small.dag.nodes) - 1))
+    lean = EnumerationEngine(small.layout, small.codes, small.weights, True, [wanted])
+    potentials = np.log(small.theta())
+    marginals = lean.pattern_marginals(potentials, wanted)
+    assert not np.isnan(marginals).any()
+    assert marginals == pytest.approx(small.engine().pattern_marginals(potentials, wanted), rel=1e-10, abs=1e-10)

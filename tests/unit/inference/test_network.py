@@ -118,6 +118,8 @@ def test_the_column_of_the_target_is_not_looked_at(network):
     # Not even values that the network has never heard of.
     strange = lk.Table.from_rows([("maybe", 1, True)], columns=COLUMNS)
     assert np.array_equal(network.predict(strange, "a").probabilities[0], prediction[0])
+    alone = lk.Table.from_rows([("maybe",)], columns=["a"])
+    assert network.predict(alone, "a").probabilities[0] == pytest.approx(network.joint(["a"]), abs=1e-12)
 
 
 @pytest.mark.parametrize("target", ["a", "b", "c", "h", "g"])

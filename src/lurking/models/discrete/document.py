@@ -108,6 +108,8 @@ def _document_of(content: dict[str, Any]) -> Document:
     alpha = None
     if all("alpha" in node for node in nodes):
         alpha = layout.join({node["name"]: node["alpha"] for node in nodes})
+        if not np.all(np.isfinite(alpha) & (alpha > 0.0)):
+            raise ValueError("an entry of alpha is not positive and finite")
     return Document(dag, levels, theta, alpha, dict(content.get("about", {})))
 
 

@@ -102,7 +102,10 @@ class Layout:
             )
         parts = []
         for j, name in enumerate(self.nodes):
-            table = np.asarray(tables[name], np.float64)
+            try:
+                table = np.asarray(tables[name], np.float64)
+            except (TypeError, ValueError):
+                raise StructureError(f"{what} of {name!r} are not a table of numbers [l, k]") from None
             shape = (self.configurations[j], self.cardinalities[j])
             if table.shape == (shape[1],) and shape[0] == 1:
                 table = table[None, :]

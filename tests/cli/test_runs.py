@@ -1,0 +1,498 @@
+"""Good runs: the tables and the JSON documents say what the library says."""
+
+import gzip
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import lurking as lk
+
+MODEL = "class[2] -> *"
+QUICK = ("--restarts", "3")
+OPTIONS = {"restarts": 3, "seed": 0}
+SCORES = ["exact", "map-likelihood", "bic", "bicp", "draper", "mled", "cs", "vb"]
+
+
+def close(value):
+    return pytest.approx(value, rel=1e-12, abs=1e-12)
+
+
+def assert_evidence(entry, evidence):
+    assert entry["score"] == evidence.method
+    assert entry["log_z"] == close(evidence.log_z)
+    assert entry["log_aliases"] == close(evidence.log_aliases)
+    assert entry["corrected"] == close(evidence.corrected)
+    assert entry["std_error"] is None
+    assert entry["kind"] == evidence.kind.value
+    assert entry["status"] == evidence.status.name
+    assert entry["parts"] == close(dict(evidence.parts))
+
+
+@pytest.fixture
+def table(folder):
+    return lk.read(folder / "survey.csv")
+
+
+# fit
+
+
+@pytest.mark.parametrize("method", ["vb", "map", "map-probability", "ml"])
+def test_fit_json_says_what_the_library_says(done, table, method):
+    fit = lk.fit(MODEL, table, method=method, **OPTIONS)
+    outcome = done("fit", "survey.csv", "--model", MODEL, "--method", method, *QUICK, "--json")
+    assert outcome.err == ""
+    document = outcome.json
+    assert document["command"] == "fit"
+    assert document["versions"]["lurking"] == lk.__version__
+    assert document["data"] == {"path": "survey.csv", "n": 80.0, "columns": list(table.columns), "digest": table.digest}
+    assert document["model"]["hidden"] == {"class": 2}
+    assert document["model"]["edges"] == [["class", name] for name in table.columns]
+    assert document["model"]["d"] == 9
+    assert document["method"] == method
+    assert document["objective"] == close(fit.objective)
+    assert document["status"] == fit.status.name
+    assert document["n_iter"] == fit.n_iter
+    assert document["spread"]["objectives"] == close(list(fit.spread.objectives))
+    for name, values in fit.network.tables.items():
+        np.testing.assert_allclose(document["tables"][name], values, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(document["class_sizes"]["class"], fit.network.class_sizes()["class"], rtol=1e-12)
+    if method == "vb":
+        for name, values in fit.posterior.items():
+            np.testing.assert_allclose(document["alpha"][name], values, rtol=1e-12)
+    else:
+        assert document["alpha"] is None
+    statistics = fit.statistics
+    for name in ("loglik", "aic", "bic", "g_squared", "x_squared", "n_complete"):
+        assert document["statistics"][name] == close(getattr(statistics, name)), name
+    assert document["statistics"]["degrees_of_freedom"] == statistics.degrees_of_freedom
+
+
+def test_fit_prints_what_the_library_says(done, table):
+    fit = lk.fit(MODEL, table, **OPTIONS)
+    out = done("fit", "survey.csv", "--model", MODEL, *QUICK).out
+    assert "class[2] -> y1 y2 y3 y4   (9 parameters, n = 80)" in out
+    assert f"vb: objective {fit.objective:.4f}; {fit.status.sentence} ({fit.n_iter} E-steps)" in out
+    assert f"ln p(y|θ) = {fit.statistics.loglik:.4f}   AIC {fit.statistics.aic:.2f}" in out
+    assert f"G² = {fit.statistics.g_squared:.2f}, X² = {fit.statistics.x_squared:.2f}" in out
+    assert str(fit.spread) in out
+    sizes = sorted(fit.network.class_sizes()["class"], reverse=True)
+    assert f"(size)           {sizes[0]:.4f}  {sizes[1]:.4f}" in out
+    order = np.argsort(-fit.network.class_sizes()["class"])
+    for name in table.columns:
+        cells = " ".join(f"{fit.network.tables[name][state, 0]:.3f}" for state in order)
+        assert f"{name} 0 {cells}" in " ".join(out.split())
+
+
+def test_fit_writes_the_model_of_the_library(done, folder, table):
+    outcome = done("fit", "survey.csv", "--model", MODEL, *QUICK, "--out", "new.json")
+    assert "model written to new.json" in outcome.out
+    assert not list(folder.glob("*.part"))
+    assert lk.Network.load("new.json") == lk.fit(MODEL, table, **OPTIONS).network
+    done("fit", "survey.csv", "--model", MODEL, *QUICK, "--out", "again.json", "--json")
+    assert (folder / "again.json").read_bytes() == (folder / "new.json").read_bytes()
+
+
+def test_fit_options_reach_the_library(done, table):
+    words = ("--tournament", "8", "--max-iter", "7", "--tol", "0", "--seed", "5", "--prior", "bdeu:4", "--no-prune")
+    document = done("fit", "survey.csv", "--model", MODEL, *words, "--json").json
+    options = {"tournament": 8, "max_iter": 7, "tol": 0, "seed": 5, "prior": lk.Prior.bdeu(4), "prune": False}
+    fit = lk.fit(MODEL, table, **options)
+    assert document["objective"] == close(fit.objective)
+    assert document["n_iter"] == fit.n_iter == 7
+    assert document["seed"] == 5
+
+
+# score
+
+
+def test_score_json_says_what_the_library_says(done, table):
+    words = ("score", "survey.csv", "--model", MODEL, "--scores", ",".join(SCORES), *QUICK, "--json")
+    outcome = done(*words)
+    assert outcome.err == ""
+    document = outcome.json
+    assert document["command"] == "score"
+    (result,) = document["results"]
+    evidences = lk.score(MODEL, table, SCORES, **OPTIONS)
+    assert [entry["score"] for entry in result["scores"]] == SCORES
+    for entry, evidence in zip(result["scores"], evidences, strict=True):
+        assert_evidence(entry, evidence)
+
+
+def test_score_prints_what_the_library_says(done, table):
+    outcome = done("score", "survey.csv", "--model", MODEL, "--scores", ",".join(SCORES), *QUICK)
+    for evidence in lk.score(MODEL, table, SCORES, **OPTIONS):
+        numbers = [f"{value:.3f}" for value in (evidence.log_z, evidence.log_aliases, evidence.corrected)]
+        expected = [evidence.method, evidence.kind.value, *numbers, evidence.status.name.lower()]
+        assert outcome.row(evidence.method) == expected
+
+
+@pytest.mark.parametrize(("option", "name", "value"), [("--at", "at", "ml"), ("--start", "start", "map")])
+def test_options_of_the_scores_reach_them(done, table, option, name, value):
+    words = ("score", "survey.csv", "--model", MODEL, "--scores", "cs,vb", *QUICK, option, value, "--json")
+    (result,) = done(*words).json["results"]
+    for entry, evidence in zip(
+        result["scores"], lk.score(MODEL, table, ["cs", "vb"], **OPTIONS, **{name: value}), strict=True
+    ):
+        assert_evidence(entry, evidence)
+
+
+def test_several_priors_are_reported_one_by_one(done, table):
+    words = ("survey.csv", "--model", MODEL, "--scores", "vb", *QUICK, "--prior", "0.5,1,2")
+    results = done("score", *words, "--json").json["results"]
+    compared = done("compare", *words, "--json").json["results"]
+    printed, ranked = done("score", *words).out, done("compare", *words).out
+    assert len(results) == len(compared) == 3
+    for prior, result, comparison in zip([0.5, 1, 2], results, compared, strict=True):
+        expected = lk.score(MODEL, table, "vb", prior=prior, **OPTIONS)
+        assert result["prior"] == {"kind": "symmetric", "pseudo_count": prior}
+        assert_evidence(result["scores"][0], expected)
+        assert comparison["models"][0]["scores"][0]["log_z"] == close(expected.log_z)
+        assert f"prior {prior};" in printed
+        assert f"{expected.log_z:.3f}" in printed
+        assert f"prior {prior}:" in ranked
+        assert f"{expected.log_z:.2f}" in ranked
+
+
+def test_score_and_compare_describe_a_prior_alike(done):
+    words = ("survey.csv", "--model", MODEL, "--scores", "vb", *QUICK, "--prior", "bdeu:2,jeffreys,3", "--json")
+    scored, compared = done("score", *words).json, done("compare", *words).json
+    assert [result["prior"] for result in scored["results"]] == [result["prior"] for result in compared["results"]]
+
+
+@pytest.mark.parametrize(("text", "prior"), [("bdeu:3", lk.Prior.bdeu(3)), ("jeffreys", 0.5), ("1e-3", 1e-3)])
+def test_kinds_of_prior(done, table, text, prior):
+    document = done("score", "survey.csv", "--model", MODEL, "--scores", "vb", *QUICK, "--prior", text, "--json").json
+    expected = lk.score(MODEL, table, "vb", prior=prior, **OPTIONS)
+    assert document["results"][0]["scores"][0]["log_z"] == close(expected.log_z)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--model", "s1 -> y1 y2 y3; s2 -> y2 y3 y4", "--hidden", "s1:2", "--hidden", "s2:2"),
+        ("--model", "s1 -> y1 y2 y3; s2 -> y2 y3 y4", "--hidden", "s1:2,s2:2"),
+        ("--model", "s1[2] -> y1 y2 y3; s2 -> y2 y3 y4", "--hidden", "s2:2"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["fit", "score", "compare"])
+def test_hidden_options_equal_brackets(done, verb, words):
+    brackets = ("--model", "s1[2] -> y1 y2 y3; s2[2] -> y2 y3 y4")
+    expected = done(verb, "survey.csv", *brackets, *QUICK, "--json").json
+    document = done(verb, "survey.csv", *words, *QUICK, "--json").json
+    if verb == "compare":
+        document["results"][0]["models"][0]["name"] = expected["results"][0]["models"][0]["name"]
+    assert document == expected
+
+
+def test_comma_lists_equal_repeated_options(done, folder):
+    frame = pd.read_csv(folder / "survey.csv").assign(note="x", other=range(80), size=1.5)
+    frame["y1"] = frame["y1"].map({0: "no", 1: "yes"}).fillna("none")
+    frame["y2"] = frame["y2"].map({0: "no", 1: "yes"}).fillna("gone")
+    frame.to_csv("wide.csv", index=False)
+    words = ("score", "wide.csv", "--model", MODEL, "--scores", "vb", *QUICK, "--json")
+    listed = done(*words, "--drop", "note,other,size", "--na-values", "none, gone", "--categorical", "y3,y4").out
+    repeated = done(
+        *words,
+        *("--drop", "note", "--drop", "other", "--drop", "size", "--na-values", "none", "--na-values", "gone"),
+        *("--categorical", "y3", "--categorical", "y4"),
+    ).out
+    assert listed == repeated
+    plain = done("score", "survey.csv", "--model", MODEL, "--scores", "vb", *QUICK, "--json").json
+    assert json.loads(listed)["results"] == plain["results"]
+
+
+# compare
+
+
+MODELS = """# how many kinds of people
+
+one:   class[1] -> *
+two:   class[2] -> *
+
+# a chain without anything hidden
+chain: y1 -> y2 -> y3 -> y4
+"""
+NAMED = {"one": "class[1] -> *", "two": "class[2] -> *", "chain": "y1 -> y2 -> y3 -> y4"}
+
+
+def test_compare_json_says_what_the_library_says(done, folder, table):
+    (folder / "models.txt").write_text(MODELS)
+    words = ("compare", "survey.csv", "--models", "models.txt", "--scores", "vb,bic", *QUICK, "--json")
+    outcome = done(*words)
+    assert outcome.err == ""
+    document = outcome.json
+    assert document["command"] == "compare"
+    (result,) = document["results"]
+    assert result["interrupted"] is False
+    comparison = lk.compare(NAMED, table, scores=["vb", "bic"], **OPTIONS)
+    assert result["warnings"] == list(comparison.warnings)
+    assert [model["name"] for model in result["models"]] == list(NAMED)
+    for model, row in zip(result["models"], comparison.rows, strict=True):
+        assert model["d"] == row.dimension
+        for entry in model["scores"]:
+            score = entry["score"]
+            candidate = comparison[score][row.name]
+            assert_evidence(entry, row.evidences[score])
+            assert entry["probability"] == close(candidate.probability)
+            assert entry["corrected_probability"] == close(candidate.corrected_probability)
+
+
+def test_compare_prints_the_best_model_first(done, folder, table):
+    (folder / "models.txt").write_text(MODELS)
+    outcome = done("compare", "survey.csv", "--models", "models.txt", "--scores", "vb,bic", *QUICK)
+    comparison = lk.compare(NAMED, table, scores=["vb", "bic"], **OPTIONS)
+    ranked = comparison["vb"].ranked()
+    rows = [line.split() for line in outcome.out.splitlines()[2:]]
+    assert [row[0] for row in rows] == [candidate.name for candidate in ranked]
+    for row, candidate in zip(rows, ranked, strict=True):
+        bic = comparison["bic"][candidate.name].evidence
+        vb = candidate.evidence
+        assert row[3:] == [f"{value:.2f}" for value in (vb.log_z, vb.corrected, bic.log_z, bic.corrected)]
+        assert float(row[2]) == pytest.approx(candidate.probability, abs=1e-4)
+    assert all(line.startswith("lurking: warning: ") for line in outcome.err.splitlines())
+    assert len(outcome.err.splitlines()) == len(comparison.warnings)
+
+
+def test_models_in_a_file_and_as_options_are_one_list(done, folder):
+    (folder / "models.txt").write_text("one: class[1] -> *\ntwo: class -> *\n")
+    words = ("--model", "chain: y1 -> y2 -> y3 -> y4", "--model", "s[3] -> *", "--hidden", "class:2")
+    document = done("compare", "survey.csv", "--models", "models.txt", *words, *QUICK, "--json").json
+    assert [model["name"] for model in document["results"][0]["models"]] == ["one", "two", "chain", "s[3] -> *"]
+
+
+def test_a_quiet_end_when_there_are_many_models(done, folder):
+    lines = [f"m{k}: y1 -> y2; y3; y4; h{k}[{k}] -> y{1 + k % 4}" for k in range(1, 25)]
+    (folder / "models.txt").write_text("\n".join(lines))
+    outcome = done("compare", "survey.csv", "--models", "models.txt", "--scores", "vb", "--restarts", "1")
+    assert "… and 4 more (--json has them all)" in outcome.out
+
+
+# The data options.
+
+
+def test_every_format_gives_equal_scores(done, folder):
+    frame = pd.read_csv("survey.csv", dtype="Int64").assign(word=["ja", "nein"] * 39 + ["ja", None])
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    frame.to_csv("a.csv", index=False)
+    frame.to_csv("a.tsv", index=False, sep="\t")
+    frame.to_csv("semicolon.csv", index=False, sep=";")
+    (folder / "a.csv.gz").write_bytes(gzip.compress((folder / "a.csv").read_bytes()))
+    (folder / "a.json").write_text(frame.to_json(orient="records"))
+    (folder / "a.jsonl").write_text(frame.to_json(orient="records", lines=True))
+    pa.parquet.write_table(arrow, "a.parquet")
+    pa.feather.write_feather(arrow, "a.arrow")
+    documents = {}
+    for path in ("a.csv", "a.tsv", "semicolon.csv", "a.csv.gz", "a.json", "a.jsonl", "a.parquet", "a.arrow"):
+        document = done("score", path, "--model", MODEL, "--scores", "exact,cs,vb", *QUICK, "--json").json
+        assert document["data"].pop("path") == path
+        documents[path] = document
+    for path, document in documents.items():
+        assert document == documents["a.csv"], path
+
+
+def test_weights_equal_repeated_rows(done, folder):
+    frame = pd.read_csv("survey.csv", dtype="Int64")
+    weights = np.random.default_rng(3).integers(0, 4, len(frame))
+    frame.loc[frame.index.repeat(weights)].to_csv("repeated.csv", index=False)
+    frame.assign(times=weights).to_csv("weighted.csv", index=False)
+    for verb in ("fit", "score", "compare"):
+        repeated = done(verb, "repeated.csv", "--model", MODEL, *QUICK, "--json").json
+        weighted = done(verb, "weighted.csv", "--model", MODEL, *QUICK, "--weights", "times", "--json").json
+        assert weighted["data"].pop("path") == "weighted.csv"
+        assert repeated["data"].pop("path") == "repeated.csv"
+        assert weighted == repeated
+
+
+def test_an_empty_column_is_accepted_with_one_warning(done, folder):
+    rows = (folder / "survey.csv").read_text().splitlines()
+    (folder / "gap.csv").write_text("\n".join([rows[0] + ",void", *(row + "," for row in rows[1:])]) + "\n")
+    for verb in ("fit", "score", "compare"):
+        outcome = done(verb, "gap.csv", "--model", MODEL, *QUICK, "--json")
+        assert len(outcome.err.splitlines()) == 1
+        assert outcome.err.startswith("lurking: warning: column 'void' is entirely empty")
+        assert outcome.json["data"]["columns"][-1] == "void"
+
+
+def test_a_column_of_many_levels_in_many_rows_is_no_identifier(done, folder):
+    days = "".join(f"d{k % 120},{k // 120 % 2}\n" for k in range(4800))
+    (folder / "days.csv").write_text("day,rain\n" + days)
+    expected = lk.score("day -> rain", lk.read("days.csv"), "exact")
+    document = done("score", "days.csv", "--model", "day -> rain", "--scores", "exact", "--json").json
+    assert document["results"][0]["scores"][0]["log_z"] == close(expected.log_z)
+
+
+def test_one_row_one_level_one_state(done, folder):
+    (folder / "one.csv").write_text("y1\nx\n")
+    for verb in ("fit", "score", "compare"):
+        done(verb, "one.csv", "--model", "class[1] -> *", "--json")
+    done("fit", "one.csv", "--model", "class[2] -> *")
+
+
+# Seeds.
+
+
+@pytest.mark.parametrize("verb", ["fit", "score", "compare"])
+def test_equal_seeds_give_equal_bytes_for_one_and_two_workers(done, verb):
+    words = (verb, "survey.csv", "--model", "s1[2] -> y1 y2 y3; s2[2] -> y2 y3 y4", "--restarts", "4", "--json")
+    one = done(*words, "--seed", "3", "--workers", "1")
+    two = done(*words, "--seed", "3", "--workers", "2")
+    assert one.out == two.out
+    assert done(*words, "--seed", "3").out == one.out
+    assert done(*words, "--seed", "4").out != one.out
+
+
+# predict
+
+
+def test_predict_json_says_what_the_library_says(done, table):
+    network = lk.Network.load("model.json")
+    outcome = done("predict", "model.json", "survey.csv", "--json")
+    assert outcome.err == ""
+    document = outcome.json
+    assert document["command"] == "predict"
+    assert document["rows"] == 80
+    columns = document["columns"]
+    assert columns["ln_p_row"] == close(list(network.loglik(table)))
+    probabilities = network.hidden_probabilities(table)["class"]
+    assert columns["p(class=0)"] == close(list(probabilities[:, 0]))
+    assert columns["p(class=1)"] == close(list(probabilities[:, 1]))
+    assert columns["class"] == list(probabilities.argmax(axis=1))
+
+
+def test_predict_prints_the_first_rows(done, table):
+    prediction = lk.Network.load("model.json").predict(table, "class")
+    out = done("predict", "model.json", "survey.csv").out
+    assert out.startswith("80 rows\n")
+    rows = [line.split() for line in out.splitlines()[2:22]]
+    for number, row in enumerate(rows):
+        assert row[0] == str(number + 1)
+        assert row[2] == str(prediction.labels[number])
+        assert row[3:] == [f"{value:.4f}" for value in prediction.probabilities[number]]
+    assert out.splitlines()[-1] == "… and 60 more rows (with --out FILE or --json)"
+
+
+def test_predict_a_target_from_the_other_columns(done, folder, table):
+    prediction = lk.Network.load("model.json").predict(table, "y2")
+    columns = done("predict", "model.json", "survey.csv", "--target", "y2", "--json").json["columns"]
+    assert columns["y2"] == prediction.labels
+    assert columns["p(y2=1)"] == close(list(prediction.probabilities[:, 1]))
+    pd.read_csv("survey.csv", dtype="Int64").drop(columns="y2").to_csv("without.csv", index=False)
+    without = done("predict", "model.json", "without.csv", "--target", "y2", "--json").json["columns"]
+    assert without == columns
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_predict_writes_all_rows(done, folder, ending):
+    name = f"out.{ending}"
+    outcome = done("predict", "model.json", "survey.csv", "--out", name)
+    assert f"(in {name})" in outcome.out
+    assert not list(folder.glob("*.part"))
+    frame = pd.read_parquet(name) if ending == "parquet" else pd.read_csv(name, sep="," if ending == "csv" else "\t")
+    columns = done("predict", "model.json", "survey.csv", "--json").json["columns"]
+    assert list(frame.columns) == list(columns)
+    for name, values in columns.items():
+        np.testing.assert_allclose(frame[name].astype(float), values, rtol=1e-12)
+
+
+def test_impute_fills_empty_cells_and_leaves_the_others(done, folder, table):
+    given = pd.read_csv("survey.csv", dtype="Int64")
+    outcome = done("predict", "model.json", "survey.csv", "--impute", "--out", "filled.csv", "--json")
+    filled = pd.read_csv("filled.csv")
+    imputation = lk.Network.load("model.json").impute(table)
+    columns = outcome.json["columns"]
+    assert given.isna().to_numpy().sum() > 10
+    for name in given.columns:
+        full = given[name].notna()
+        assert filled[name].notna().all()
+        assert (filled.loc[full, name] == given.loc[full, name]).all()
+        assert columns[name] == filled[name].tolist()
+        rows, probabilities = imputation.cells[name]
+        assert list(rows) == list(np.flatnonzero(~full))
+        assert filled.loc[rows, name].tolist() == list(probabilities.argmax(axis=1))
+        sure = np.ones(len(given))
+        sure[rows] = probabilities.max(axis=1)
+        assert columns[f"p({name})"] == close(list(sure))
+
+
+def test_impute_leaves_columns_alone_that_the_model_does_not_know(done, folder):
+    frame = pd.read_csv("survey.csv", dtype="Int64")
+    rng = np.random.default_rng(0)
+    frame.insert(0, "person", [f"p{k:03d}" for k in rng.permutation(len(frame))])
+    frame["height"] = np.where(rng.random(len(frame)) < 0.2, np.nan, rng.normal(1.7, 0.1, len(frame)))
+    frame["note"] = [None, "a"] * (len(frame) // 2)
+    frame.to_csv("wide.csv", index=False)
+    columns = done("predict", "model.json", "wide.csv", "--impute", "--out", "filled.csv", "--json").json["columns"]
+    filled = pd.read_csv("filled.csv")
+    assert filled["person"].tolist() == frame["person"].tolist()
+    assert filled["note"].fillna("").tolist() == frame["note"].fillna("").tolist()
+    np.testing.assert_allclose(filled["height"], frame["height"].astype(float), rtol=1e-15)
+    assert columns["note"] == frame["note"].where(frame["note"].notna(), None).tolist()
+    assert [value is None for value in columns["height"]] == frame["height"].isna().tolist()
+
+
+def test_predict_knows_the_levels_of_the_model(done, folder):
+    (folder / "mixed.csv").write_text("x,y\n1.0,0\n1.5,1\nlow,0\n1.0,1\nlow,1\n01,0\n")
+    done("fit", "mixed.csv", "--model", MODEL, *QUICK, "--out", "mixed.json")
+    whole = done("predict", "mixed.json", "mixed.csv", "--json").json["columns"]["ln_p_row"]
+    for position, line in enumerate((folder / "mixed.csv").read_text().splitlines()[1:]):
+        (folder / "row.csv").write_text(f"x,y\n{line}\n")
+        alone = done("predict", "mixed.json", "row.csv", "--json").json["columns"]["ln_p_row"]
+        assert alone == close([whole[position]]), line
+
+
+def test_predict_does_not_call_a_cell_of_a_short_file_an_empty_column(done, folder):
+    (folder / "row.csv").write_text("y1,y2,y3,y4\n1,,0,1\n")
+    outcome = done("predict", "model.json", "row.csv", "--impute", "--json")
+    assert outcome.json["columns"]["y2"][0] in (0, 1)
+    assert outcome.err == ""
+
+
+# sample
+
+
+def test_sample_prints_what_the_library_draws(done, table):
+    drawn = lk.Network.load("model.json").sample(50, seed=9).to_frame()
+    outcome = done("sample", "model.json", "-n", "50", "--seed", "9")
+    assert outcome.err == ""
+    assert outcome.out == drawn.to_csv(index=False)
+    document = done("sample", "model.json", "-n", "50", "--seed", "9", "--json").json
+    assert document["columns"] == list(table.columns)
+    assert document["rows"] == drawn.to_numpy(dtype=object).tolist()
+    hidden = done("sample", "model.json", "-n", "50", "--seed", "9", "--hidden").out
+    assert list(pd.read_csv(io.StringIO(hidden)).columns) == ["class", *table.columns]
+    assert done("sample", "model.json", "-n", "50", "--seed", "10").out != outcome.out
+
+
+def test_sample_of_no_rows(done):
+    assert done("sample", "model.json", "-n", "0").out == "y1,y2,y3,y4\n"
+    assert done("sample", "model.json", "-n", "0", "--json").json["rows"] == []
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_round_trip_from_fit_to_sample_to_predict(done, folder, ending):
+    done("fit", "survey.csv", "--model", MODEL, *QUICK, "--out", "m.json")
+    outcome = done("sample", "m.json", "-n", "30", "--seed", "1", "--out", f"drawn.{ending}")
+    assert outcome.out == f"30 rows written to drawn.{ending}\n"
+    drawn = lk.Network.load("m.json").sample(30, seed=1)
+    assert lk.read(f"drawn.{ending}").to_frame().astype(int).equals(drawn.to_frame().astype(int))
+    columns = done("predict", "m.json", f"drawn.{ending}", "--json").json["columns"]
+    assert columns["ln_p_row"] == close(list(lk.Network.load("m.json").loglik(drawn)))
+
+
+# demo
+
+
+def test_demo_draws_a_picture_and_names_the_number_of_classes(done, folder):
+    outcome = done("demo", "--out", "pictures")
+    models = {f"{k} class{'es' if k > 1 else ''}": f"class[{k}] -> *" for k in range(1, 6)}
+    best = lk.compare(models, lk.carcinoma(), scores=["vb"], seed=0)["vb"].best
+    assert f"The evidence favours {best.name} (probability {best.probability:.2f}" in outcome.out
+    assert outcome.out.splitlines()[-1] == "picture: pictures/lurking-demo.png"
+    assert (folder / "pictures" / "lurking-demo.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert [path.name for path in (folder / "pictures").iterdir()] == ["lurking-demo.png"]

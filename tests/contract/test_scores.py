@@ -1,0 +1,170 @@
+"""What every score of the registry keeps, by name; a new score adds one line to `KINDS`."""
+
+import math
+
+import numpy as np
+import pytest
+
+import lurking as lk
+from lurking.errors import LurkingError, OptionError, UndefinedScore, UnknownNameError
+from lurking.evidence import registry  # noqa: F401 - fills the registry
+from lurking.evidence.base import Evidence, Kind, get_score, register, score_names
+from lurking.learn.loop import Status
+
+KINDS = {
+    "exact": Kind.EXACT,
+    "map-likelihood": Kind.PLUG_IN,
+    "bic": Kind.ASYMPTOTIC,
+    "bicp": Kind.ASYMPTOTIC,
+    "draper": Kind.ASYMPTOTIC,
+    "mled": Kind.PLUG_IN,
+    "cs": Kind.LOWER_BOUND,
+    "vb": Kind.LOWER_BOUND,
+}
+SEES_EVERY_MODE = {"exact", "map-likelihood", "mled"}
+EXACT_ON_COMPLETE_DATA = {"exact", "cs", "vb", "mled"}
+UNDEFINED_WITHOUT_DATA = {"bic", "bicp", "draper"}
+
+SCORES = pytest.mark.parametrize("name", score_names())
+MODEL = "s[2] -> a b c; d"
+
+
+def survey(rows=14, seed=0, empty=0.15):
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, 2, (rows, 4)).astype(float)
+    cells[rng.random(cells.shape) < empty] = np.nan
+    return lk.Table.from_array(cells, list("abcd"), levels=dict.fromkeys("abcd", [0, 1]))
+
+
+HIDDEN = survey()
+COMPLETE = survey(empty=0.0)
+NOTHING = lk.Table.from_rows([], list("abcd"), levels=dict.fromkeys("abcd", [0, 1]))
+
+
+def test_the_table_of_kinds_is_the_registry():
+    assert set(KINDS) == set(score_names())
+
+
+@SCORES
+def test_the_outcome_is_complete(name):
+    evidence = lk.score(MODEL, HIDDEN, name, seed=0, restarts=3)
+    assert isinstance(evidence, Evidence)
+    assert evidence.method == name
+    assert evidence.kind is KINDS[name]
+    assert isinstance(evidence.log_z, float)
+    assert math.isfinite(evidence.log_z)
+    assert evidence.std_error is None
+    assert isinstance(evidence.status, Status)
+    assert evidence.status in (Status.CONVERGED, Status.CLOSED_FORM)
+    assert evidence.corrected == evidence.log_z + evidence.log_aliases
+    assert evidence.log_aliases == (0.0 if name in SEES_EVERY_MODE else pytest.approx(math.log(2)))
+    assert all(math.isfinite(part) for part in evidence.parts.values())
+    assert evidence.parts
+    assert name in str(evidence)
+    assert "\n" not in str(evidence)
+
+
+@SCORES
+def test_the_parts_add_up(name):
+    evidence = lk.score(MODEL, HIDDEN, name, seed=0, restarts=3)
+    sign = {"completed_loglik": -1.0}
+    total = sum(sign.get(part, 1.0) * value for part, value in evidence.parts.items())
+    assert total == pytest.approx(evidence.log_z, rel=1e-12)
+
+
+@SCORES
+def test_aliases_count_relevant_hidden_nodes_whatever_pruning_says(name):
+    model = "s[2] -> a b c; d; u[3]"
+    for prune in (False, True):
+        evidence = lk.score(model, HIDDEN, name, prune=prune, seed=0, restarts=2, max_iter=20)
+        assert evidence.log_aliases == (0.0 if name in SEES_EVERY_MODE else pytest.approx(math.log(2)))
+
+
+@SCORES
+def test_complete_data(name):
+    exact = lk.score("a -> b; a -> c; d", COMPLETE, "exact")
+    evidence = lk.score("a -> b; a -> c; d", COMPLETE, name)
+    assert evidence.log_aliases == 0.0
+    if name in EXACT_ON_COMPLETE_DATA:
+        assert evidence.kind is Kind.EXACT
+        assert evidence.log_z == pytest.approx(exact.log_z, rel=1e-13)
+        assert evidence.status is Status.CLOSED_FORM
+    else:
+        assert evidence.kind is KINDS[name]
+
+
+@SCORES
+@pytest.mark.parametrize("model", [MODEL, "a -> b; c; d"], ids=["hidden", "complete"])
+def test_no_data(name, model):
+    if name in UNDEFINED_WITHOUT_DATA:
+        with pytest.raises(UndefinedScore, match=f"{name}.*n = 0") as caught:
+            lk.score(model, NOTHING, name)
+        assert "\n" not in str(caught.value)
+    else:
+        assert lk.score(model, NOTHING, name).log_z == 0.0
+
+
+@SCORES
+def test_an_option_that_is_not_understood_lists_the_choices(name):
+    with pytest.raises(OptionError, match="'colour' is not understood") as caught:
+        lk.score(MODEL, HIDDEN, name, colour="red")
+    for option in get_score(name).options:
+        assert option in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@SCORES
+def test_own_options_with_bad_values_are_refused(name):
+    for option in get_score(name).options:
+        with pytest.raises(LurkingError) as caught:
+            lk.score(MODEL, HIDDEN, name, **{option: "nonsense"})
+        assert "nonsense" in str(caught.value)
+
+
+@SCORES
+def test_the_summary_is_one_sentence_of_documentation(name):
+    summary = get_score(name).summary
+    assert len(summary.split()) >= 4
+    assert summary.endswith(".") or ":" in summary or ";" in summary
+    assert name == name.lower()
+
+
+@SCORES
+def test_equal_seeds_give_equal_values(name):
+    first, second = (lk.score(MODEL, HIDDEN, name, seed=5, restarts=3, max_iter=50) for _ in range(2))
+    assert first.log_z == second.log_z
+    four = lk.score(MODEL, HIDDEN, name, seed=5, restarts=3, max_iter=50, workers=4)
+    assert four.log_z == first.log_z
+
+
+@SCORES
+def test_asked_in_a_list_and_alone(name):
+    options = {"seed": 1, "restarts": 2, "max_iter": 60}
+    together = lk.score(MODEL, HIDDEN, list(score_names()), **options)
+    assert together[name].log_z == lk.score(MODEL, HIDDEN, name, **options).log_z
+    assert together.keys() == score_names()
+
+
+def test_bounds_and_exact_are_in_order():
+    scores = lk.score(MODEL, HIDDEN, ["exact", "cs", "vb"], seed=0)
+    assert scores["cs"].log_z <= scores["exact"].log_z
+    assert scores["vb"].log_z <= scores["exact"].log_z
+
+
+def test_unknown_scores_offer_the_nearest():
+    with pytest.raises(UnknownNameError, match="did you mean 'bicp'") as caught:
+        lk.score(MODEL, HIDDEN, "bicpp")
+    for name in score_names():
+        assert name in str(caught.value)
+
+
+def test_a_taken_name_cannot_be_registered():
+    with pytest.raises(OptionError, match="'vb' is taken"):
+        register("vb", get_score("vb").function)
+
+
+def test_an_infinite_value_never_leaves():
+    with pytest.raises(UndefinedScore):
+        Evidence(-math.inf, 0.0, None, Kind.PLUG_IN, "test")
+    with pytest.raises(UndefinedScore):
+        Evidence(math.nan, 0.0, None, Kind.PLUG_IN, "test")

@@ -1,0 +1,58 @@
+"""The compiled E-step kernel itself: every width it has a loop for, and what it must not touch."""
+
+import numpy as np
+import pytest
+
+from lurking.graph.dag import Dag
+from lurking.inference.enumeration import EnumerationEngine
+from lurking.inference.reference import ReferenceEngine
+from lurking.kernels.cpu.enumeration import expect, posterior_of_group
+from lurking.models.discrete.layout import Layout
+
+
+def mixture(classes, rows=12, seed=0):
+    dag = Dag(["s", "a", "b", "c"], [("s", "a"), ("a", "b"), ("s", "b"), ("b", "c")], {"s": classes})
+    layout = Layout(dag, {"s": classes, "a": 2, "b": 3, "c": 2})
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([np.full(rows, -1), *(rng.integers(0, r, rows) for r in (2, 3, 2))]).astype(np.int32)
+    return layout, codes, rng.gamma(2.0, size=rows)
+
+
+@pytest.mark.parametrize("shift", [-1.0, 0.0, 3.0, -200.0], ids=["small", "near one", "positive", "underflow"])
+@pytest.mark.parametrize("classes", [1, 2, 3, 4, 5, 8])
+def test_every_width_and_domain(classes, shift):
+    """1, 2, 4 and other numbers of joint states have loops of their own; so have underflow and positive potentials."""
+    layout, codes, weights = mixture(classes)
+    potentials = np.random.default_rng(1).normal(shift, 1.0, layout.size)
+    if shift == 0.0:
+        potentials = -np.abs(potentials)
+    fast = EnumerationEngine(layout, codes, weights, False)
+    slow = ReferenceEngine(layout, codes, weights, False)
+    counts, log_z = fast.expect(potentials)
+    expected, expected_log_z = slow.expect(potentials)
+    assert log_z == pytest.approx(expected_log_z, rel=1e-12)
+    assert counts == pytest.approx(expected, rel=1e-11, abs=1e-11)
+
+
+def test_the_posterior_of_a_group_is_normalised_and_leaves_its_input_alone():
+    layout, codes, weights = mixture(3)
+    engine = EnumerationEngine(layout, codes, weights, False)
+    potentials = np.random.default_rng(2).normal(0.0, 2.0, len(engine.active))
+    before = potentials.copy()
+    masses, log_z = posterior_of_group(engine.program, potentials, 0)
+    assert masses.sum(axis=1) == pytest.approx(1.0, rel=1e-14)
+    assert masses.shape == (len(log_z), 3)
+    expect(engine.program, potentials)
+    assert np.array_equal(potentials, before)
+
+
+def test_rows_without_weight_count_for_nothing_even_when_impossible():
+    layout, codes, weights = mixture(2)
+    potentials = np.log(np.random.default_rng(3).uniform(0.1, 0.9, layout.size))
+    layout.table(potentials, "b")[:, 0] = -np.inf
+    weights = np.where(codes[:, 2] == 0, 0.0, weights)
+    assert (weights == 0.0).any()
+    counts, log_z = EnumerationEngine(layout, codes, weights, False).expect(potentials)
+    expected, expected_log_z = ReferenceEngine(layout, codes, weights, False).expect(potentials)
+    assert log_z == pytest.approx(expected_log_z, rel=1e-12)
+    assert counts == pytest.approx(expected, rel=1e-12, abs=1e-12)

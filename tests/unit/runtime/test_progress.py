@@ -1,0 +1,57 @@
+"""Progress meters and sizes in words."""
+
+import contextlib
+
+import pytest
+
+from lurking.runtime.memory import available_bytes, in_words
+from lurking.runtime.progress import Bar, Silent
+
+
+@pytest.mark.parametrize("meter", [Silent(), Bar(patience=1000.0), Bar(patience=0.0)])
+def test_every_meter_takes_the_same_calls_and_leaves_stdout_alone(meter, capsys):
+    for _ in range(2):
+        meter.begin("structures", 3)
+        for done in (1, 2, 3):
+            meter.update(done)
+        meter.end()
+        meter.end()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_patient_bar_says_nothing(capsys):
+    with Bar(patience=1000.0) as bar:
+        bar.begin("structures", 3)
+        bar.update(1)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_a_bar_closes_after_an_error():
+    bar = Bar(patience=0.0)
+    with contextlib.suppress(ValueError), bar:
+        bar.begin("structures", 3)
+        bar.update(1)
+        raise ValueError("stop")
+    bar.begin("more", 2)
+    bar.update(1)
+    bar.end()
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1 KiB"),
+        (1536, "1.5 KiB"),
+        (3 * 2**30, "3 GiB"),
+        (2**52, "4.1e+03 TiB"),
+    ],
+)
+def test_sizes_in_words(size, words):
+    assert in_words(size) == words
+
+
+def test_there_is_memory():
+    assert available_bytes() > 2**20
