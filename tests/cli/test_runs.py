@@ -16,11 +16,28 @@ import lurking as lk
 MODEL = "class[2] -> *"
 QUICK = ("--restarts", "3")
 OPTIONS = {"restarts": 3, "seed": 0}
-SCORES = ["exact", "map-likelihood", "bic", "bicp", "draper", "mled", "cs", "vb"]
+SCORES = ["map-likelihood", "bic", "bicp", "draper", "mled", "cs", "vb"]
 
 
 def close(value):
     return pytest.approx(value, rel=1e-12, abs=1e-12)
+
+
+def assert_same(left, right):
+    """Compare two JSON documents, numbers up to rounding."""
+    assert type(left) is type(right)
+    if isinstance(left, dict):
+        assert left.keys() == right.keys()
+        for key in left:
+            assert_same(left[key], right[key])
+    elif isinstance(left, list):
+        assert len(left) == len(right)
+        for one, other in zip(left, right, strict=True):
+            assert_same(one, other)
+    elif isinstance(left, float):
+        assert left == pytest.approx(right, rel=1e-9, abs=1e-9)
+    else:
+        assert left == right
 
 
 def assert_evidence(entry, evidence):
@@ -82,7 +99,7 @@ def test_fit_prints_what_the_library_says(done, table):
     assert f"G² = {fit.statistics.g_squared:.2f}, X² = {fit.statistics.x_squared:.2f}" in out
     assert str(fit.spread) in out
     sizes = sorted(fit.network.class_sizes()["class"], reverse=True)
-    assert f"(size)           {sizes[0]:.4f}  {sizes[1]:.4f}" in out
+    assert f"(size) {sizes[0]:.4f} {sizes[1]:.4f}" in " ".join(out.split())
     order = np.argsort(-fit.network.class_sizes()["class"])
     for name in table.columns:
         cells = " ".join(f"{fit.network.tables[name][state, 0]:.3f}" for state in order)
@@ -122,6 +139,14 @@ def test_score_json_says_what_the_library_says(done, table):
     assert [entry["score"] for entry in result["scores"]] == SCORES
     for entry, evidence in zip(result["scores"], evidences, strict=True):
         assert_evidence(entry, evidence)
+
+
+def test_score_exact_within_a_budget(done, folder):
+    lines = (folder / "survey.csv").read_text().splitlines()
+    (folder / "few.csv").write_text("\n".join(lines[:13]) + "\n")
+    words = ("score", "few.csv", "--model", MODEL, "--scores", "exact", "--budget", "100000", "--json")
+    (result,) = done(*words).json["results"]
+    assert_evidence(result["scores"][0], lk.score(MODEL, lk.read("few.csv"), "exact"))
 
 
 def test_score_prints_what_the_library_says(done, table):
@@ -289,7 +314,7 @@ def test_every_format_gives_equal_scores(done, folder):
     pa.feather.write_feather(arrow, "a.arrow")
     documents = {}
     for path in ("a.csv", "a.tsv", "semicolon.csv", "a.csv.gz", "a.json", "a.jsonl", "a.parquet", "a.arrow"):
-        document = done("score", path, "--model", MODEL, "--scores", "exact,cs,vb", *QUICK, "--json").json
+        document = done("score", path, "--model", MODEL, "--scores", "bic,cs,vb", *QUICK, "--json").json
         assert document["data"].pop("path") == path
         documents[path] = document
     for path, document in documents.items():
@@ -306,7 +331,7 @@ def test_weights_equal_repeated_rows(done, folder):
         weighted = done(verb, "weighted.csv", "--model", MODEL, *QUICK, "--weights", "times", "--json").json
         assert weighted["data"].pop("path") == "weighted.csv"
         assert repeated["data"].pop("path") == "repeated.csv"
-        assert weighted == repeated
+        assert_same(weighted, repeated)
 
 
 def test_an_empty_column_is_accepted_with_one_warning(done, folder):
@@ -432,7 +457,7 @@ def test_impute_leaves_columns_alone_that_the_model_does_not_know(done, folder):
     assert filled["person"].tolist() == frame["person"].tolist()
     assert filled["note"].fillna("").tolist() == frame["note"].fillna("").tolist()
     np.testing.assert_allclose(filled["height"], frame["height"].astype(float), rtol=1e-15)
-    assert columns["note"] == frame["note"].where(frame["note"].notna(), None).tolist()
+    assert columns["note"] == [None, "a"] * (len(frame) // 2)
     assert [value is None for value in columns["height"]] == frame["height"].isna().tolist()
 
 

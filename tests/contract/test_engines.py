@@ -26,7 +26,7 @@ CASES = {
 def problem_of(name, engine, prune=False):
     model, rows = CASES[name]
     table = lk.Table.from_rows(
-        rows, list("abc"), levels=dict.fromkeys("abc", [0, 1]), weights=np.arange(1, len(rows) + 1) / 2
+        rows, list("abc"), levels={key: [0, 1] for key in "abc"}, weights=np.arange(1, len(rows) + 1) / 2
     )
     return lk.Problem(model, table, 0.7, prune=prune, engine=engine)
 
@@ -92,7 +92,7 @@ def test_active_and_complete_positions_make_up_the_whole(name, engine, prune):
 @pytest.mark.parametrize("name", CASES)
 def test_scores_do_not_depend_on_the_engine(name, engine, prune):
     model, rows = CASES[name]
-    table = lk.Table.from_rows(rows, list("abc"), levels=dict.fromkeys("abc", [0, 1]))
+    table = lk.Table.from_rows(rows, list("abc"), levels={key: [0, 1] for key in "abc"})
     names = ["map-likelihood", "mled", "cs", "vb"] + (["bic", "bicp", "draper"] if rows else [])
     options = {"restarts": 1, "seed": 0, "tol": 0.0, "max_iter": 8, "accelerate": False, "prune": prune}
     expected = lk.score(model, table, names, **options)

@@ -33,12 +33,12 @@ def survey(rows=14, seed=0, empty=0.15):
     rng = np.random.default_rng(seed)
     cells = rng.integers(0, 2, (rows, 4)).astype(float)
     cells[rng.random(cells.shape) < empty] = np.nan
-    return lk.Table.from_array(cells, list("abcd"), levels=dict.fromkeys("abcd", [0, 1]))
+    return lk.Table.from_array(cells, list("abcd"), levels={key: [0, 1] for key in "abcd"})
 
 
 HIDDEN = survey()
 COMPLETE = survey(empty=0.0)
-NOTHING = lk.Table.from_rows([], list("abcd"), levels=dict.fromkeys("abcd", [0, 1]))
+NOTHING = lk.Table.from_rows([], list("abcd"), levels={key: [0, 1] for key in "abcd"})
 
 
 def test_the_table_of_kinds_is_the_registry():

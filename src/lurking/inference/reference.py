@@ -12,7 +12,10 @@ from lurking.types import CodeArray, FloatArray
 
 
 class ReferenceEngine(Engine):
-    """Every position is active and every row is enumerated from scratch; for tests and tiny problems."""
+    """Every row is enumerated from scratch; for tests and tiny problems.
+
+    Every position is active, unless nothing that matters is unobserved: then all counts are constant.
+    """
 
     def __init__(self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool) -> None:
         self.layout = layout
@@ -26,6 +29,9 @@ class ReferenceEngine(Engine):
         for i, row in enumerate(codes):
             keep = splitter.kept(sum(1 << j for j, code in enumerate(row) if code < 0))
             self.kept[i] = [bool(keep >> j & 1) for j in range(codes.shape[1])]
+        if not np.any(self.kept & (self.codes < 0)):
+            self.complete_counts, _ = self.expect_active(np.zeros(layout.size))
+            self.active = np.empty(0, np.int64)
 
     def _expect_rows(self, rows: slice, weights: FloatArray, potentials: FloatArray) -> tuple[FloatArray, float]:
         layout = self.layout
@@ -40,7 +46,9 @@ class ReferenceEngine(Engine):
         )
 
     def expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
-        """Return (N, log_z) over all positions."""
+        """Return (N, log_z) over all positions, or over none when nothing is active."""
+        if not self.active.size:
+            return np.empty(0), 0.0
         return self._expect_rows(slice(None), self.weights, potentials)
 
     def pattern_log_z(self, potentials: FloatArray) -> FloatArray:
@@ -59,6 +67,6 @@ class ReferenceEngine(Engine):
         layout = self.layout
         begin, width = layout.offsets[node], layout.cardinalities[node]
         family = self.pattern_statistics(potentials)[:, begin : begin + width * layout.configurations[node]]
-        marginals = family.reshape(len(self.codes), -1, width).sum(axis=1)
+        marginals = family.reshape(len(self.codes), layout.configurations[node], width).sum(axis=1)
         marginals[~self.kept[:, node]] = np.nan
         return np.asarray(marginals, np.float64)

@@ -98,7 +98,7 @@ def climb_in_python(
     evaluations, limit = 1, FIRST_STEP_LIMIT
     trace = [constant + current.objective] if is_vb else []
     outcome = Outcome.MAX_ITER
-    if not current.objective > -math.inf:
+    if not current.log_z > -math.inf:
         outcome, allowed = Outcome.IMPOSSIBLE, 0
     while evaluations < allowed:
         if stop[0]:

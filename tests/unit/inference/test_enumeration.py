@@ -1,5 +1,6 @@
 """The compiled exact engine against brute force, finite differences and closed forms."""
 
+import itertools
 import math
 
 import numpy as np
@@ -203,7 +204,7 @@ def test_independent_components_are_enumerated_apart():
 
 def test_dependent_variables_beyond_the_limit_are_refused_in_one_line():
     names = [f"s{k}" for k in range(60)]
-    dag = Dag([*names, "y"], [*zip(names[:-1], names[1:], strict=True), (names[-1], "y")], dict.fromkeys(names, 2))
+    dag = Dag([*names, "y"], [*itertools.pairwise(names), (names[-1], "y")], dict.fromkeys(names, 2))
     layout = Layout(dag, dict.fromkeys([*names, "y"], 2))
     codes = np.full((1, 61), -1, np.int32)
     codes[0, 60] = 0

@@ -9,7 +9,7 @@ import lurking as lk
 from lurking.errors import DataError, PriorError, StructureError, TooLarge, UnknownNameError
 
 ROWS = [(0, 1, None), (1, 1, 0), (0, 0, 1), (0, 1, None)]
-TABLE = lk.Table.from_rows(ROWS, ["a", "b", "c"], levels=dict.fromkeys("abc", [0, 1]))
+TABLE = lk.Table.from_rows(ROWS, ["a", "b", "c"], levels={key: [0, 1] for key in "abc"})
 
 
 def one_line(caught):
@@ -93,7 +93,7 @@ def test_a_hidden_name_must_not_be_a_column():
 
 
 def test_an_observed_name_must_be_a_column():
-    with pytest.raises(StructureError, match="'aa' in the model is no column.*did you mean 'a'") as caught:
+    with pytest.raises(StructureError, match=r"'aa' in the model is no column.*did you mean 'a'") as caught:
         lk.Problem("aa -> b", TABLE)
     one_line(caught)
 
@@ -125,7 +125,7 @@ def test_bad_priors(prior):
 
 def test_tables_beyond_memory_are_refused_before_anything_is_allocated():
     names = [f"y{k}" for k in range(60)]
-    table = lk.Table.from_rows([[0] * 60], names, levels=dict.fromkeys(names, [0, 1]))
+    table = lk.Table.from_rows([[0] * 60], names, levels={name: [0, 1] for name in names})
     dag = lk.Dag(names, [(name, "y59") for name in names[:-1]])
     with pytest.raises(TooLarge, match="'y59'") as caught:
         lk.Problem(dag, table)

@@ -190,7 +190,7 @@ def test_rules_add_their_own_counts():
     assert added_counts(Rule.ML, pseudo).tolist() == [0.0, 0.0]
     assert added_counts(Rule.MAP_PROBABILITY, pseudo).tolist() == [0.0, 1.5]
     assert added_counts(Rule.MAP, pseudo).tolist() == [1.0, 2.5]
-    with pytest.raises(PriorError, match="0.999"):
+    with pytest.raises(PriorError, match=r"0\.999"):
         added_counts(Rule.MAP_PROBABILITY, np.asarray([1.0, 0.999]))
 
 

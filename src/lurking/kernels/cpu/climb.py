@@ -228,7 +228,8 @@ def climb(
             if phase != FIRST or rule == VB:
                 trace[n_trace] = constant + objective
                 n_trace += 1
-        if not objective > -np.inf:
+        # A prior density of 0 at the start is left behind by the first M step; a likelihood of 0 never is.
+        if not log_z > -np.inf:
             outcome = IMPOSSIBLE
             break
         if phase == PLAIN and gain < threshold:

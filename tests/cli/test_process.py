@@ -1,0 +1,255 @@
+"""The command as a process of its own: exit codes, the two streams, interrupts, pipes, the progress bar."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lurking as lk
+
+COMMAND = str(Path(sys.executable).with_name("lurking"))
+MODEL = "class[2] -> *"
+# One climb of this takes far longer than any test waits.
+ENDLESS = ("--tol", "0", "--max-iter", "50000000", "--restarts", "2")
+# Runs the command and sends itself the signal of Ctrl-C half a second after the climb of the given number began.
+INTERRUPTED = """
+import os, signal, sys, threading
+from lurking.cli import main
+from lurking.learn.loop import Climber
+
+climb, wanted, begun = Climber.climb, int(sys.argv[1]), []
+
+def counted(self, *arguments):
+    begun.append(None)
+    if len(begun) == wanted:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return climb(self, *arguments)
+
+Climber.climb = counted
+main(sys.argv[2:])
+"""
+
+
+def start(words, **options):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
+    return subprocess.Popen([str(word) for word in words], **(pipes | options))
+
+
+def finish(words, timeout=60, **options):
+    with start(words, **options) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            pytest.fail(f"still running after {timeout} s")
+    return process.returncode, out, err
+
+
+def interrupted(*words, climb=1):
+    return finish([sys.executable, "-c", INTERRUPTED, str(climb), *words], timeout=20)
+
+
+@pytest.fixture
+def many_rows(folder):
+    rows = np.random.default_rng(0).integers(0, 2, (1000, 10))
+    lines = [",".join(f"y{j}" for j in range(10)), *(",".join(map(str, row)) for row in rows)]
+    (folder / "many.csv").write_text("\n".join(lines) + "\n")
+    return "many.csv"
+
+
+# Exit codes and streams.
+
+
+@pytest.mark.parametrize("command", [[COMMAND], [sys.executable, "-m", "lurking"]])
+def test_the_command_and_the_module_are_one(folder, command):
+    code, out, err = finish([*command, "score", "survey.csv", "--model", MODEL, "--json"])
+    assert (code, err) == (0, "")
+    expected = lk.score(MODEL, lk.read("survey.csv"), "vb", seed=0)
+    assert json.loads(out)["results"][0]["scores"][-1]["log_z"] == pytest.approx(expected.log_z, rel=1e-12)
+    code, out, err = finish([*command, "score", "nowhere.csv", "--model", MODEL])
+    assert (code, out) == (2, "")
+    assert err.startswith("lurking: error: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_warnings_go_to_stderr_and_the_document_to_stdout(folder):
+    (folder / "gap.csv").write_text("a,b,void\n0,1,\n1,0,\n1,1,\n0,0,\n")
+    code, out, err = finish([COMMAND, "fit", "gap.csv", "--model", MODEL, "--json"])
+    assert code == 0
+    assert json.loads(out)["command"] == "fit"
+    assert err.startswith("lurking: warning: column 'void'")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_hidden_variable_larger_than_memory(folder):
+    limited = f"ulimit -v 8000000; exec {COMMAND} fit survey.csv --model 'class -> y1 y2' --hidden class:3000000000"
+    code, out, err = finish(["sh", "-c", limited], env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})
+    assert (code, out) == (2, "")
+    assert err.startswith("lurking: error: ")
+    assert len(err.splitlines()) == 1
+    assert "iB" in err, "it must say how much is needed"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_output_in_any_encoding(folder, encoding):
+    (folder / "words.csv").write_text("größe,b\nä,1\nö,0\nä,0\n", encoding="utf-8")
+    words = [COMMAND, "fit", "words.csv", "--model", MODEL]
+    code, out, err = finish(words, env=os.environ | {"PYTHONIOENCODING": encoding}, errors="replace")
+    assert code == 0
+    assert "Traceback" not in err
+    assert "AIC" in out
+
+
+# Pipes.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sample", "model.json", "-n", "200000"),
+        ("score", "survey.csv", "--model", MODEL),
+        ("score", "survey.csv", "--model", MODEL, "--json"),
+        ("fit", "survey.csv", "--model", MODEL),
+        ("--help",),
+    ],
+)
+def test_a_reader_that_goes_away_is_no_error(folder, words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as gone:
+        code, _, err = finish([COMMAND, *words], stdout=gone)
+    assert (code, err) == (0, "")
+
+
+def test_head(folder):
+    script = f"set -o pipefail; {COMMAND} sample model.json -n 200000 | head -n 3"
+    code, out, err = finish(["bash", "-c", script])
+    assert out == lk.Network.load("model.json").sample(200000, seed=0).to_frame().head(2).to_csv(index=False)
+    assert (code, err) == (0, "")
+
+
+# Interrupts.
+
+
+def one_line(err, begin):
+    assert err.startswith(begin)
+    assert len(err.splitlines()) == 1
+
+
+def test_interrupted_fit_reports_its_best_point(folder, many_rows):
+    code, out, err = interrupted("fit", many_rows, "--model", "class[4] -> *", *ENDLESS, "--json", "--out", "best.json")
+    assert code == 130
+    one_line(err, "lurking: interrupted; ")
+    document = json.loads(out)
+    assert document["status"] == "INTERRUPTED"
+    assert document["objective"] < 0
+    network = lk.Network.load("best.json")
+    assert network.about["status"] == "INTERRUPTED"
+    np.testing.assert_allclose(network.tables["y3"], document["tables"]["y3"])
+
+
+def test_interrupted_fit_with_a_tournament(folder, many_rows):
+    words = ("fit", many_rows, "--model", "class[4] -> *", *ENDLESS, "--tournament", "1")
+    code, _, err = interrupted(*words)
+    assert code == 130
+    assert err.splitlines()[-1].startswith("lurking: interrupted; ")
+
+
+def test_interrupted_score_says_so(folder, many_rows):
+    code, out, err = interrupted("score", many_rows, "--model", "class[4] -> *", *ENDLESS, "--scores", "vb", "--json")
+    assert code == 130
+    one_line(err, "lurking: interrupted; ")
+    if out:
+        assert json.loads(out)["results"][0]["scores"][0]["status"] == "INTERRUPTED"
+
+
+def test_interrupted_compare_reports_what_was_finished(folder, many_rows):
+    words = ("--model", "one: class[1] -> *", "--model", "four: class[4] -> *", "--scores", "vb", "--workers", "1")
+    options = ("--max-iter", "5000000", "--tol", "0", "--restarts", "1")
+    code, out, err = interrupted("compare", many_rows, *words, *options, "--json", climb=2)
+    assert code == 130
+    one_line(err, "lurking: interrupted; 1 of 2 models were finished")
+    (result,) = json.loads(out)["results"]
+    assert result["interrupted"] is True
+    (model,) = result["models"]
+    assert model["name"] == "one"
+    expected = lk.score("class[1] -> *", lk.read(many_rows), "vb").log_z
+    assert model["scores"][0]["log_z"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_interrupted_compare_with_nothing_finished(folder, many_rows):
+    code, out, err = interrupted("compare", many_rows, "--model", "class[4] -> *", *ENDLESS, "--scores", "vb")
+    assert (code, out) == (130, "")
+    one_line(err, "lurking: interrupted; nothing was finished")
+
+
+def test_interrupted_while_sampling(folder):
+    script = """
+import os, signal, sys, threading
+from lurking.cli import main
+from lurking.inference.network import Network
+Network.sample = lambda self, *a, **k: os.kill(os.getpid(), signal.SIGINT)
+main(["sample", "model.json", "--out", "drawn.csv"])
+"""
+    code, out, err = finish([sys.executable, "-c", script])
+    assert (code, out) == (130, "")
+    one_line(err, "lurking: interrupted; nothing was finished")
+    assert not list(Path().glob("drawn*"))
+
+
+# The progress bar.
+
+
+def on_terminal(words):
+    """Run with a terminal as stderr; return the exit code, stdout and what the terminal showed."""
+    primary, secondary = pty.openpty()
+    with start(words, stderr=secondary, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"}) as process:
+        os.close(secondary)
+        shown = b""
+        try:
+            while piece := os.read(primary, 65536):
+                shown += piece
+        except OSError:
+            pass  # the other end was closed
+        finally:
+            os.close(primary)
+        out = process.stdout.read()
+    return process.returncode, out, shown.decode()
+
+
+# Takes the given number of seconds for the starts of a fit.
+SLOW = """
+import sys, time
+from lurking.cli import main
+from lurking.learn.loop import Climber
+climb, pause = Climber.climb, float(sys.argv[1]) / 4
+Climber.climb = lambda self, *a: time.sleep(pause) or climb(self, *a)
+main(sys.argv[2:])
+"""
+FIT = ("fit", "survey.csv", "--model", MODEL, "--restarts", "4", "--workers", "1", "--json")
+
+
+def test_the_bar_is_on_stderr_only(folder):
+    code, out, shown = on_terminal([sys.executable, "-c", SLOW, "2.5", *FIT])
+    assert code == 0
+    assert json.loads(out)["command"] == "fit"
+    assert "vb starts" in shown
+    assert "/4" in shown
+
+
+def test_no_bar_within_the_first_second(folder):
+    code, out, shown = on_terminal([sys.executable, "-c", SLOW, "0", *FIT])
+    assert (code, shown) == (0, "")
+    assert json.loads(out)["command"] == "fit"
+
+
+def test_no_bar_and_no_empty_line_in_a_file(folder):
+    code, out, err = finish([sys.executable, "-c", SLOW, "2.5", *FIT])
+    assert (code, err) == (0, "")
+    assert json.loads(out)["command"] == "fit"
