@@ -31,6 +31,8 @@ def compare(
         str, typer.Option("--scores", help="Names separated by commas; the first one ranks.")
     ] = "vb,cs,bic",
     prior: opt.PriorOption = "1.0",
+    at: opt.AtOption = None,
+    dimension: opt.DimensionOption = None,
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = 10,
     tournament: opt.TournamentOption = 0,
@@ -48,6 +50,7 @@ def compare(
     """Rank structures by their evidence, with a uniform prior over them."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
+    own = opt.of_scores(names, {"at": at, "dimension": dimension})
     dags = _models(models, model, opt.hidden_cardinalities(hidden))
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop)
     results: list[tuple[str, Comparison]] = []
@@ -64,6 +67,7 @@ def compare(
                 tournament=tournament,
                 max_iter=max_iter,
                 tol=tol,
+                **own,
                 **pool,
             )
             results.append((word, comparison))

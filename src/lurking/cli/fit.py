@@ -21,7 +21,7 @@ def fit(
     model: opt.ModelOption,
     hidden: opt.HiddenOption = None,
     method: Annotated[str, typer.Option("--method", help="vb, map, map-probability or ml.")] = "vb",
-    prior: opt.PriorOption = "1.0",
+    prior: opt.OnePriorOption = "1.0",
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = 10,
     tournament: opt.TournamentOption = 0,

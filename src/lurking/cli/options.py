@@ -13,6 +13,7 @@ import typer
 from lurking.data.files import read
 from lurking.data.table import Table
 from lurking.errors import OptionError, PriorError, StructureError
+from lurking.evidence.base import get_score
 from lurking.graph.dag import Dag
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.executor import worker_count
@@ -43,6 +44,13 @@ DropOption = Annotated[list[str] | None, typer.Option("--drop", metavar="COLUMNS
 PriorOption = Annotated[
     str,
     typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys; several by commas are reported apart."),
+]
+OnePriorOption = Annotated[str, typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys.")]
+AtOption = Annotated[
+    str | None, typer.Option("--at", help="Point estimate behind bic, cs, …: map (default), map-probability or ml.")
+]
+DimensionOption = Annotated[
+    str | None, typer.Option("--dimension", help="d in the penalties of bic, …: standard (default) or effective.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")]
 RestartsOption = Annotated[int, typer.Option("--restarts", help="Number of starts; the best is kept.")]
@@ -133,6 +141,18 @@ def parse_scores(text: str) -> list[str]:
     if not names:
         raise OptionError("--scores is empty; name at least one, for example vb")
     return names
+
+
+def of_scores(names: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given and that at least one of the scores understands; refuse the others."""
+    known = {option for name in names for option in get_score(name).options}
+    given = {name: value for name, value in options.items() if value is not None}
+    for option in given:
+        if option not in known:
+            raise OptionError(
+                f"--{option} has no meaning for {', '.join(names)}; leave it out or ask for another score"
+            )
+    return given
 
 
 @contextmanager

@@ -27,6 +27,7 @@ def predict(
     ] = None,
     impute: Annotated[bool, typer.Option("--impute", help="Fill the empty cells instead.")] = False,
     destination: Annotated[Path | None, typer.Option("--out", help="Write all rows here (.csv or .parquet).")] = None,
+    weights: opt.WeightsOption = None,
     na_values: opt.NaValuesOption = None,
     drop: opt.DropOption = None,
     json: opt.JsonOption = False,
@@ -35,7 +36,7 @@ def predict(
     if impute and target is not None:
         raise OptionError("--impute and --target exclude each other; use one of them")
     network = Network.load(model)
-    table = opt.read_data(data, None, None, None, na_values, drop, unique=False)
+    table = opt.read_data(data, weights, None, None, na_values, drop, unique=False)
     columns = _imputed(network, table) if impute else _predicted(network, table, target)
     frame = pandas_frame(columns)
     if destination is not None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from lurking.cli import options as opt
 from lurking.cli import output as out
-from lurking.evidence.api import Scores
-from lurking.evidence.api import score as score_structure
+from lurking.errors import TooLarge, UndefinedScore
+from lurking.evidence.api import split_options
+from lurking.evidence.base import Evidence, evaluate, get_score
+from lurking.inference.problem import Problem
+from lurking.learn.fit import FitOptions
 
 
 def score(
@@ -18,10 +21,9 @@ def score(
     hidden: opt.HiddenOption = None,
     scores: Annotated[str, typer.Option("--scores", help="Names separated by commas.")] = "bic,cs,vb",
     prior: opt.PriorOption = "1.0",
-    at: Annotated[
-        str | None, typer.Option("--at", help="Point estimate behind bic, cs, …: map, map-probability, ml.")
-    ] = None,
-    start: Annotated[str | None, typer.Option("--start", help="Start of vb: prior or map.")] = None,
+    at: opt.AtOption = None,
+    dimension: opt.DimensionOption = None,
+    start: Annotated[str | None, typer.Option("--start", help="Start of vb: prior (default) or map.")] = None,
     budget: Annotated[int | None, typer.Option("--budget", help="Count tables that exact may hold.")] = None,
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = 10,
@@ -40,65 +42,86 @@ def score(
     """Say how much evidence the data hold for one structure: ln p(data | structure) by several scores."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
+    own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
     dag = opt.parse_model(model, hidden)
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop)
-    own = {name: value for name, value in (("at", at), ("start", start), ("budget", budget)) if value is not None}
-    results: list[tuple[str, Scores]] = []
+    results: list[Result] = []
     with opt.work(workers) as pool:
-        for word, chosen in priors.items():
-            evidences = score_structure(
-                dag,
-                table,
-                names,
-                prior=chosen,
-                prune=prune,
-                seed=seed,
-                restarts=restarts,
-                tournament=tournament,
-                max_iter=max_iter,
-                tol=tol,
-                **own,
-                **pool,
-            )
-            results.append((word, evidences))
-    problem = results[0][1].problem
-    if json:
-        out.print_json(
-            "score",
-            {
-                "data": out.data_content(data, table),
-                "model": out.model_content(problem.full_dag, problem.dimension),
-                "seed": seed,
-                "results": [
-                    {
-                        "prior": evidences.problem.prior.describe(),
-                        "scores": [out.evidence_content(e) for e in evidences],
-                    }
-                    for _, evidences in results
-                ],
-            },
+        _, options, _ = split_options(
+            {"seed": seed, "restarts": restarts, "tournament": tournament, "max_iter": max_iter, "tol": tol, **pool}
         )
-        return
-    out.say(f"{problem.full_dag}   ({problem.dimension} parameters, n = {table.n:g})")
-    for word, evidences in results:
-        _print(word, evidences)
+        for word, chosen in priors.items():
+            result = Result(word, Problem(dag, table, chosen, prune=prune))
+            for name in names:
+                result.add(name, evaluate_or_refuse(result.problem, name, options, own))
+            results.append(result)
+    if not any(result.evidences for result in results):
+        raise next(iter(results[0].refusals.values()))
+    problem = results[0].problem
+    if json:
+        content = {
+            "data": out.data_content(data, table),
+            "model": out.model_content(problem.full_dag, problem.dimension),
+            "seed": seed,
+            "results": [result.content() for result in results],
+        }
+        out.print_json("score", content)
+    else:
+        out.say(f"{problem.full_dag}   ({problem.dimension} parameters, n = {table.n:g})")
+        for result in results:
+            result.show()
+    for result in results:
+        for name, refusal in result.refusals.items():
+            typer.echo(f"lurking: warning: {name} was left out: {refusal}", err=True)
 
 
-def _print(word: str, evidences: Scores) -> None:
-    rows: list[list[Any]] = [
-        [
-            e.method,
-            e.kind.value,
-            out.number(e.log_z),
-            out.number(e.log_aliases),
-            out.number(e.corrected),
-            e.status.name.lower(),
+Refusal = UndefinedScore | TooLarge
+
+
+def evaluate_or_refuse(problem: Problem, name: str, options: FitOptions, own: dict[str, object]) -> Evidence | Refusal:
+    """Return the evidence by one score, or why it has no value here; the other scores need not suffer for it."""
+    known = {option: value for option, value in own.items() if option in get_score(name).options}
+    try:
+        return evaluate(problem, [name], options, known)[name]
+    except (UndefinedScore, TooLarge) as refusal:
+        return refusal
+
+
+class Result:
+    """The scores under one prior, and those that have no value."""
+
+    def __init__(self, word: str, problem: Problem) -> None:
+        self.word, self.problem = word, problem
+        self.evidences: list[Evidence] = []
+        self.refusals: dict[str, Refusal] = {}
+
+    def add(self, name: str, outcome: Evidence | Refusal) -> None:
+        """Take the outcome of one score."""
+        if isinstance(outcome, Evidence):
+            self.evidences.append(outcome)
+        else:
+            self.refusals[name] = outcome
+
+    def content(self) -> dict[str, object]:
+        """Describe the result in a JSON document."""
+        return {
+            "prior": self.problem.prior.describe(),
+            "scores": [out.evidence_content(evidence) for evidence in self.evidences],
+            "left_out": {name: str(refusal) for name, refusal in self.refusals.items()},
+        }
+
+    def show(self) -> None:
+        """Print the result as a table."""
+        rows = [
+            [
+                evidence.method,
+                evidence.kind.value,
+                out.number(evidence.log_z),
+                out.number(evidence.log_aliases),
+                out.number(evidence.corrected),
+                evidence.status.name.lower(),
+            ]
+            for evidence in self.evidences
         ]
-        for e in evidences
-    ]
-    out.print_table(
-        f"ln p(data | structure) in nats, prior {word}; higher is better",
-        ["score", "kind", "ln p", "ln S", "ln p + ln S", "status"],
-        rows,
-        left=2,
-    )
+        title = f"ln p(data | structure) in nats, prior {self.word}; higher is better"
+        out.print_table(title, ["score", "kind", "ln p", "ln S", "ln p + ln S", "status"], rows, left=2)

@@ -79,10 +79,10 @@ class Coding:
     def check_names(self, columns: Collection[str]) -> None:
         """Raise a `DataError` for an option that names a column which does not exist."""
         for where, names in (
-            ("levels=", self.levels),
-            ("categorical=", self.categorical),
-            ("continuous=", self.continuous),
-            ("drop=", self.drop),
+            ("levels", self.levels),
+            ("categorical", self.categorical),
+            ("continuous", self.continuous),
+            ("drop", self.drop),
         ):
             for name in names:
                 if name not in columns:

@@ -321,7 +321,7 @@ def assemble(source: Source, coding: Coding, weights: str | Sequence[float] | ND
     left_out = coding.drop
     if isinstance(weights, str):
         if weights not in names:
-            raise unknown_column("weights=", weights, names)
+            raise unknown_column("weights", weights, names)
         if weights in coding.drop:
             raise DataError(f"column {weights!r} is given in weights= and in drop=; keep only one of them")
         left_out = coding.drop | {weights}

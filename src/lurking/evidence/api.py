@@ -13,7 +13,7 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 
-PROBLEM_OPTIONS: tuple[str, ...] = ("prior", "prune", "engine")
+PROBLEM_OPTIONS: tuple[str, ...] = ("prior", "hidden", "prune", "engine")
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def score(dag: Dag | str, table: Any, scores: Sequence[str], **options: Any) -> 
 def score(dag: Dag | str, table: Any, scores: str | Sequence[str] = "vb", **options: Any) -> Evidence | Scores:
     """Score one structure: one name gives an Evidence, a list of names gives them all from shared fits.
 
-    `options`: prior=1.0, prune=True, engine="auto"; those of `fit` (restarts, max_iter, tol, seed, …); and those of
-    the scores: at="map" | "map-probability" | "ml" (the point estimate behind map-likelihood, bic, bicp, draper,
-    mled, cs), dimension="standard" | "effective" (bic, bicp, draper, cs), start="prior" | "map" (vb),
+    `options`: prior=1.0, hidden=None, prune=True, engine="auto"; those of `fit` (restarts, max_iter, tol, seed, …);
+    and those of the scores: at="map" | "map-probability" | "ml" (the point estimate behind map-likelihood, bic, bicp,
+    draper, mled, cs), dimension="standard" | "effective" (bic, bicp, draper, cs), start="prior" | "map" (vb),
     budget=10**6 (tables held by exact).
     """
     of_problem, fit_options, own = split_options(options)

@@ -114,6 +114,8 @@ def evaluate(
 ) -> dict[str, Evidence]:
     """Return {name: Evidence}; fits are shared, and each score gets those of the `own` options that it knows."""
     scores = [get_score(name) for name in names]
+    if not scores:
+        raise OptionError(f"no score was asked for; choose from: {', '.join(_SCORES)}")
     known = {option for score in scores for option in score.options}
     for option in own:
         if option not in known:

@@ -35,7 +35,8 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
         raise OptionError(f"budget is {budget!r}; it must be a whole number of tables, at least 1")
     # Barren nodes and cells integrate to 1, so leaving them out changes nothing but the work.
-    lean = problem if problem.prune else Problem(problem.full_dag, problem.table, problem.prior, prune=True)
+    fits = problem.prune and problem.engine_name == "enumeration"
+    lean = problem if fits else Problem(problem.full_dag, problem.table, problem.prior, engine="enumeration")
     engine, layout = lean.engine, lean.layout
     counts = engine.complete_counts
     complete = dirichlet.log_evidence(layout.row_start, lean.pseudo, counts)
@@ -68,8 +69,7 @@ class _Item:
 
 def _items(engine: Engine) -> Iterator[_Item]:
     program = engine.program
-    if program is None:
-        raise OptionError("exact evidence needs the enumeration engine; use engine='auto'")
+    assert program is not None  # the enumeration engine compiles one whenever something is active
     for group, states in enumerate(program.states):
         fixed = program.fixed_start[group] + states * np.arange(program.n_fixed[group])
         width = program.n_factors[group]
@@ -85,6 +85,8 @@ def _items(engine: Engine) -> Iterator[_Item]:
 def _clusters(engine: Engine) -> list[list[_Item]]:
     """Return the items in independent clusters: two items are dependent when they can touch the same table row."""
     items = list(_items(engine))
+    if not items:
+        return []
     touched = [np.unique(engine.layout.row_of[item.positions]) for item in items]
     owners = np.repeat(np.arange(len(items)), [len(rows) for rows in touched])
     rows = np.concatenate(touched) + len(items)
@@ -178,7 +180,7 @@ def _cluster_evidence(engine: Engine, items: list[_Item], base: FloatArray, budg
                 n = sum(i.weight for i in items)
                 raise TooLarge(
                     f"exact evidence holds more than {budget} count tables after {done} of {n} rows; "
-                    "raise budget=, or use vb or cs (lower bounds)"
+                    "raise the budget, or use vb or cs (lower bounds)"
                 )
     return float(logsumexp(tables.log_multiplicity + _log_evidence(layout.row_of, positions, base, tables))), held
 

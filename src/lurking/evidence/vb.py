@@ -9,7 +9,7 @@ import numpy as np
 from lurking.errors import UnknownNameError
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.cs import cheeseman_stutz
-from lurking.evidence.point import point_estimate
+from lurking.evidence.point import POINTS, point_estimate
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions, fit_problem
 
@@ -24,6 +24,8 @@ def variational_bayes(problem: Problem, options: FitOptions, *, start: str = "pr
     """
     if start not in STARTS:
         raise UnknownNameError("start", start, STARTS)
+    if at not in POINTS:
+        raise UnknownNameError("point estimate", at, POINTS)
     info: dict[str, object] = {}
     if start == "map":
         estimate = point_estimate(problem, options, at)

@@ -98,7 +98,7 @@ def _entropy_r2(network: Network, table: Table) -> dict[str, float]:
     result = {}
     for name, probabilities in network.hidden_probabilities(table).items():
         states = probabilities.shape[1]
-        if states > 1 and table.n > 0:
+        if states > 1 and table.n > 0 and name not in network.dag.barren:
             entropy = -float(table.weights @ xlogy(probabilities, probabilities).sum(axis=1))
             result[name] = 1.0 - entropy / (table.n * math.log(states))
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -38,16 +38,24 @@ class Problem:
     dag : the structure, or its text form; a star is bound to the columns of the table.
     table : a Table, a frame, an array or the path of a file.
     prior : a Prior, or a number λ for `Prior.symmetric(λ)`.
+    hidden : {name: states} of hidden variables that the structure does not mark itself.
     prune : leave out hidden nodes without observed descendant (from d and S too) and, row by row, unobserved cells
         without observed descendant. Exact evidence does not depend on it; every approximation is better with it.
     engine : "auto", or the name of an exact method to force.
     """
 
     def __init__(
-        self, dag: Dag | str, table: Any, prior: Prior | float = 1.0, *, prune: bool = True, engine: str = "auto"
+        self,
+        dag: Dag | str,
+        table: Any,
+        prior: Prior | float = 1.0,
+        *,
+        hidden: Mapping[str, int] | None = None,
+        prune: bool = True,
+        engine: str = "auto",
     ) -> None:
         self.table: Table = as_table(table)
-        structure = Dag.parse(dag) if isinstance(dag, str) else dag
+        structure = Dag.parse(dag, hidden) if isinstance(dag, str) else dag.with_hidden(hidden) if hidden else dag
         self.full_dag: Dag = structure.bind(self.table.columns)
         self.prior = Prior.of(prior)
         self.prune = prune

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lurking.graph.dag import Dag
@@ -16,6 +17,7 @@ def fit(
     *,
     method: str = "vb",
     prior: Prior | float = 1.0,
+    hidden: Mapping[str, int] | None = None,
     prune: bool = True,
     engine: str = "auto",
     **options: Any,
@@ -28,9 +30,11 @@ def fit(
     table : a Table, a pandas/polars/Arrow frame, a 2-d array, or the path of a file.
     method : "vb" (variational Bayes), "map" (mode over logits), "map-probability" (mode over probabilities) or "ml".
     prior : a Prior, or λ for `Prior.symmetric(λ)`.
+    hidden : {name: states} of hidden variables that carry no brackets in the text.
     prune : leave out unobserved nodes and cells without observed descendant.
     engine : "auto" or the name of an exact method.
     options : restarts=10, init=None, tournament=0, max_iter=1000, tol=1e-8, accelerate=True, seed=0, workers=None
         (see `FitOptions`).
     """
-    return fit_problem(Problem(dag, table, prior, prune=prune, engine=engine), method, FitOptions.from_mapping(options))
+    problem = Problem(dag, table, prior, hidden=hidden, prune=prune, engine=engine)
+    return fit_problem(problem, method, FitOptions.from_mapping(options))

@@ -12,6 +12,7 @@ from lurking.inference.base import Engine
 from lurking.kernels.program import ClimbResult, Outcome, Rule
 from lurking.types import FloatArray, IntArray
 
+LEAST_JUMP = 1.0 + 1e-9
 FIRST_STEP_LIMIT = 4.0
 STEP_LIMIT_FACTOR = 4.0
 
@@ -116,7 +117,7 @@ def climb_in_python(
         if not accelerate or x0 is None or x1 is None or evaluations >= allowed:
             continue
         step, coordinates, potentials = extrapolate(climber, x0, x1, next_coordinates(climber, trial), limit)
-        if step <= 1.0:
+        if step <= LEAST_JUMP:
             continue
         extra = evaluate(climber, potentials, coordinates)
         evaluations += 1

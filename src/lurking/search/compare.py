@@ -82,6 +82,7 @@ def compare(
     table: Any,
     *,
     scores: Sequence[str] | str = ("vb",),
+    hidden: Mapping[str, int] | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -89,11 +90,12 @@ def compare(
 ) -> Comparison:
     """Score several structures on the same columns and rows, with a uniform prior over them.
 
-    `models` is a list of structures (named by their text) or {name: structure}; `scores` as in `score`; `workers`
-    threads work across structures (one per core by default) and never change a result. Other options as in `score`.
+    `models` is a list of structures (named by their text) or {name: structure}; `hidden` gives cardinalities to the
+    names in them that carry no brackets; `scores` as in `score`; `workers` threads work across structures (one per
+    core by default) and never change a result. Other options as in `score`.
     """
     data = as_table(table)
-    names, dags = _named(models, data)
+    names, dags = _named(models, data, hidden or {})
     chosen = (scores,) if isinstance(scores, str) else tuple(scores)
     if not chosen:
         raise OptionError("no score was asked for; give at least one, for example scores=['vb']")
@@ -120,7 +122,14 @@ def compare(
     return Comparison(tuple(finished), chosen, _warnings(finished, chosen), stop.is_set)
 
 
-def _named(models: Sequence[Dag | str] | Mapping[str, Dag | str], table: Table) -> tuple[list[str], list[Dag]]:
+def _quoted(names: list[str]) -> str:
+    """Return at most four names in quotes."""
+    return ", ".join(repr(name) for name in names[:4]) + (", …" if len(names) > 4 else "")
+
+
+def _named(
+    models: Sequence[Dag | str] | Mapping[str, Dag | str], table: Table, hidden: Mapping[str, int]
+) -> tuple[list[str], list[Dag]]:
     """Return unique names and bound structures."""
     if isinstance(models, Dag | str):
         raise OptionError("compare takes a list of structures; for a single one use score")
@@ -128,7 +137,11 @@ def _named(models: Sequence[Dag | str] | Mapping[str, Dag | str], table: Table) 
     items = list(given.values()) if given is not None else list(models)
     if not items:
         raise OptionError("no model was given; compare needs at least one structure")
-    dags = [(Dag.parse(item) if isinstance(item, str) else item).bind(table.columns) for item in items]
+    dags = []
+    for item in items:
+        dag = Dag.parse(item) if isinstance(item, str) else item
+        marks = {name: states for name, states in hidden.items() if name in dag.nodes and name not in dag.hidden}
+        dags.append((dag.with_hidden(marks) if marks else dag).bind(table.columns))
     if given is not None:
         return list(given), dags
     names: list[str] = []
@@ -152,19 +165,22 @@ def _check_same_columns(names: list[str], dags: list[Dag]) -> None:
 
 def _warnings(rows: list[Row], scores: tuple[str, ...]) -> tuple[str, ...]:
     notes = []
+    mixed: dict[str, list[str]] = {}
     for score in scores:
         kinds: dict[str, list[str]] = {}
         for row in rows:
             kinds.setdefault(row.evidences[score].kind.value, []).append(row.name)
         if len(kinds) > 1:
-            listed = "; ".join(f"{kind}: {', '.join(names[:4])}" for kind, names in kinds.items())
-            notes.append(
-                f"{score} is not of one kind here ({listed}); an exact value beats a bound unfairly, "
-                "so do not rank across kinds"
-            )
+            listed = "; ".join(f"{kind}: {_quoted(names)}" for kind, names in kinds.items())
+            mixed.setdefault(listed, []).append(score)
         late = [row.name for row in rows if row.evidences[score].status is Status.MAX_ITER]
         if late:
-            notes.append(f"{score} did not converge for {', '.join(late[:4])}; raise max_iter or tol")
+            notes.append(f"{score} did not converge for {_quoted(late)}; raise max_iter or tol")
+    for listed, names in mixed.items():
+        notes.append(
+            f"under {' and '.join(names)} the values differ in kind ({listed}); an exact value beats a bound unfairly, "
+            "so do not read a small difference between kinds as evidence"
+        )
     seen: dict[Dag, str] = {}
     for row in rows:
         form = row.dag.canonical()

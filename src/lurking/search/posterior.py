@@ -67,6 +67,12 @@ class StructurePosterior:
         """Return the probability that the structure has the edge parent → child."""
         return math.fsum(c.probability for c in self.candidates if (parent, child) in c.dag.edges)
 
+    def hidden_parent_probability(self, child: str) -> float:
+        """Return the probability that `child` has some hidden parent, whatever that one is called."""
+        return math.fsum(
+            c.probability for c in self.candidates if any(name in c.dag.hidden for name in c.dag.parents(child))
+        )
+
     def hidden_probabilities(self) -> dict[int, float]:
         """Return the distribution of the number of hidden variables that matter (those with observed descendants)."""
         result: dict[int, float] = {}

@@ -178,11 +178,11 @@ def test_no_rows_need_declared_levels():
 @pytest.mark.parametrize(
     ("options", "where"),
     [
-        ({"levels": {"agee": [1]}}, "levels="),
-        ({"categorical": ["agee"]}, "categorical="),
-        ({"continuous": ["agee"]}, "continuous="),
-        ({"drop": ["agee"]}, "drop="),
-        ({"weights": "agee"}, "weights="),
+        ({"levels": {"agee": [1]}}, "levels"),
+        ({"categorical": ["agee"]}, "categorical"),
+        ({"continuous": ["agee"]}, "continuous"),
+        ({"drop": ["agee"]}, "drop"),
+        ({"weights": "agee"}, "weights"),
     ],
 )
 def test_unknown_names_offer_the_nearest(options, where):

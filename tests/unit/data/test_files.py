@@ -164,9 +164,9 @@ def test_options_reach_the_columns(text_file):
     assert read(text_file("a,b\n 1.0,0\n", "other.csv"), levels={"a": [0, 1]})["a"].codes.tolist() == [1]
     refused(lambda: read(path, levels={"d": ["x"]}), "column 'd', row 2", "'y' is not a declared level")
     refused(lambda: read(path, levels={"d": ["x"]}, unique=True), "column 'd', row 2")
-    refused(lambda: read(path, drop=["aa"]), "drop=", "did you mean 'a'?")
+    refused(lambda: read(path, drop=["aa"]), "drop names", "did you mean 'a'?")
     refused(lambda: read(path, drop=list("abcd")), "every column")
-    refused(lambda: read(path, weights="e"), "weights=", "'e'")
+    refused(lambda: read(path, weights="e"), "weights names", "'e'")
 
 
 def test_weights_in_text_files_name_their_row(text_file):

@@ -6,7 +6,7 @@ import pytest
 from lurking.graph.dag import Dag
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.reference import ReferenceEngine
-from lurking.kernels.cpu.enumeration import expect, posterior_of_group
+from lurking.kernels.cpu.enumeration import expect, expect_into, posterior_of_group
 from lurking.models.discrete.layout import Layout
 
 
@@ -56,3 +56,38 @@ def test_rows_without_weight_count_for_nothing_even_when_impossible():
     expected, expected_log_z = ReferenceEngine(layout, codes, weights, False).expect(potentials)
     assert log_z == pytest.approx(expected_log_z, rel=1e-12)
     assert counts == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-249.9, -250.1, -307.0, -309.0, -316.0, -323.0, -330.0])
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_nearly_underflowing_rows_keep_their_digits(classes, exponent):
+    """Numbers below 1e-308 are stored with fewer digits, so such rows belong to the log domain too."""
+    layout, codes, weights = mixture(classes)
+    rng = np.random.default_rng(4)
+    potentials = rng.normal(0.0, 0.3, layout.size) - 1.0
+    # Three families touch the hidden node; this puts the joint states of every row around 10^exponent.
+    potentials += exponent * np.log(10.0) / 3 - potentials.mean()
+    fast = EnumerationEngine(layout, codes, weights, False)
+    slow = ReferenceEngine(layout, codes, weights, False)
+    counts, log_z = fast.expect(potentials)
+    expected, expected_log_z = slow.expect(potentials)
+    assert log_z == pytest.approx(expected_log_z, rel=1e-13)
+    assert counts == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_neutral_factors_write_nowhere():
+    """A pruned empty cell is a factor of 1 without a potential: nothing beyond the counts may be touched."""
+    layout, codes, weights = mixture(2)
+    codes[::2, 3] = -1
+    codes[::3, 2] = -1
+    codes[::3, 3] = -1
+    engine = EnumerationEngine(layout, codes, weights, True)
+    size, cells = len(engine.active), len(engine.program.gather)
+    assert (engine.program.gather == size).any()
+    potentials = np.random.default_rng(5).normal(-1.0, 0.5, layout.size)
+    room = np.full(size + 8, -7.0)
+    log_z = expect_into(engine.program, potentials[engine.active], room[:size], np.empty(cells), np.empty(cells))
+    assert (room[size:] == -7.0).all()
+    counts, expected_log_z = engine.expect_active(potentials[engine.active])
+    assert np.array_equal(room[:size], counts)
+    assert log_z == expected_log_z

@@ -18,6 +18,7 @@ from lurking.types import FloatArray, IntArray
 ML, MAP_PROBABILITY, MAP, VB = 0, 1, 2, 3
 CONVERGED, MAX_ITER, INTERRUPTED, IMPOSSIBLE = 0, 1, 2, 3
 FIRST, PLAIN, JUMP = 0, 1, 2
+LEAST_JUMP = 1.0 + 1e-9  # what differs from a plain step by rounding alone is not tried
 FIRST_STEP_LIMIT = 4.0
 STEP_LIMIT_FACTOR = 4.0
 
@@ -246,7 +247,7 @@ def climb(
             # The first point of a VB climb has no α, so it cannot be extrapolated from.
             if phase == PLAIN and (evaluations > 2 or rule != VB):
                 jump = min(_step_length(coordinates[trial], coordinates[current], coordinates[3]), jump_limit)
-        if jump > 1.0:
+        if jump > LEAST_JUMP:
             phase, place = JUMP, extra
             _extrapolate(
                 rule,
