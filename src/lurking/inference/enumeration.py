@@ -284,20 +284,25 @@ class _Compiler:
         self.fixed_start.append(self.cells)
         for j in fixed:
             self._append_cells(self._shifts(j, free, grid))
-        slots = np.empty((len(rows), len(moving)), np.int64)
-        column = {v: k for k, v in enumerate(observed)}
+        slots = np.empty((len(moving), len(rows)), np.int64)
+        codes = dict(zip(observed, np.ascontiguousarray(rows.T), strict=True))
+        absent = []
+        has_empty = bool((rows < 0).any())
         for f, j in enumerate(moving):
-            positions, rank = self._configurations(j, seen[j], [rows[:, column[v]] for v in seen[j]])
+            positions, rank = self._configurations(j, seen[j], [codes[v] for v in seen[j]])
             self._check(len(positions) * group.states, 1, group)
-            slots[:, f] = np.where(rank < 0, -1, self.cells + rank * group.states)
-            self._append_cells((positions[:, None] + self._shifts(j, free, grid)[None, :]).ravel())
-        if (slots < 0).any():
-            slots[slots < 0] = self.cells
+            np.multiply(rank, group.states, out=slots[f])
+            slots[f] += self.cells
+            if has_empty:
+                absent.append(np.logical_or.reduce([codes[v] < 0 for v in seen[j]]))
+            self._append_cells((positions[:, None] + self._shifts(j, free, grid)).ravel())
+        if has_empty:
+            slots[np.asarray(absent)] = self.cells
             self._append_cells(np.full(group.states, layout.size))
         self.states.append(group.states)
         self.n_fixed.append(len(fixed))
         self.n_factors.append(len(moving))
-        self.slots.append(slots.ravel())
+        self.slots.append(slots.T.ravel())
         self.weights.append(weights)
 
     def _shifts(self, j: int, free: dict[int, int], grid: IntArray) -> IntArray:
@@ -309,20 +314,21 @@ class _Compiler:
         return shifts
 
     def _configurations(self, j: int, seen: list[int], codes: list[IntArray]) -> tuple[IntArray, IntArray]:
-        """Return the positions of the observed configurations of family j and which one each row has (−1: none)."""
+        """Return the positions of the observed configurations of family j and which one each row has.
+
+        What is returned for a row with an empty cell among `codes` means nothing.
+        """
         strides = self.layout.strides[j]
         cards = [self.layout.cardinalities[v] for v in seen]
-        absent = np.logical_or.reduce([code < 0 for code in codes])
         if math.prod(cards) > 64 + 2 * len(codes[0]):
-            positions, rank = np.unique(
-                np.sum([strides[v] * c for v, c in zip(seen, codes, strict=True)], axis=0), return_inverse=True
-            )
-            return np.maximum(positions, 0), np.where(absent, -1, rank)
-        positions, rank = np.zeros(1, np.int64), np.zeros(len(codes[0]), np.int64)
-        for variable, card, code in zip(seen, cards, codes, strict=True):
+            total = np.sum([strides[v] * c for v, c in zip(seen, codes, strict=True)], axis=0)
+            positions, rank = np.unique(np.maximum(total, 0), return_inverse=True)
+            return positions, np.asarray(rank, np.int64)
+        positions, rank = strides[seen[0]] * np.arange(cards[0]), codes[0]
+        for variable, card, code in zip(seen[1:], cards[1:], codes[1:], strict=True):
             positions = (positions[:, None] + strides[variable] * np.arange(card)).ravel()
             rank = rank * card + code
-        return positions, np.where(absent, -1, rank)
+        return positions, rank
 
     def _append_cells(self, positions: IntArray) -> None:
         self.gather.append(positions)
