@@ -154,11 +154,31 @@ def test_interrupted_fit_reports_its_best_point(folder, many_rows):
     np.testing.assert_allclose(network.tables["y3"], document["tables"]["y3"])
 
 
-def test_interrupted_fit_with_a_tournament(folder, many_rows):
-    words = ("fit", many_rows, "--model", "class[4] -> *", *ENDLESS, "--tournament", "1")
-    code, _, err = interrupted(*words)
+# The last climb follows the rounds of the knock-out: none for one copy, two short climbs for two copies.
+@pytest.mark.parametrize(("copies", "climb"), [(1, 1), (2, 3)])
+def test_interrupted_fit_with_a_tournament(folder, many_rows, copies, climb):
+    words = ("fit", many_rows, "--model", "class[4] -> *", "--tol", "0", "--max-iter", "60000")
+    code, _, err = interrupted(*words, "--tournament", copies, climb=climb)
     assert code == 130
+    assert err.splitlines()[-1:] != []
     assert err.splitlines()[-1].startswith("lurking: interrupted; ")
+
+
+def test_an_interrupt_of_a_serial_fit_in_the_library_does_not_crash(folder, many_rows):
+    script = """
+import os, signal, threading
+import lurking as lk
+table = lk.read("many.csv")
+lk.fit("class[4] -> *", table, seed=0, restarts=1, max_iter=2)
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    fit = lk.fit("class[4] -> *", table, seed=0, restarts=1, workers=1, tol=0, max_iter=60000)
+    print(fit.status.name)
+except KeyboardInterrupt:
+    print("INTERRUPTED")
+"""
+    code, out, _ = finish([sys.executable, "-c", script])
+    assert (code, out) == (0, "INTERRUPTED\n")
 
 
 def test_interrupted_score_says_so(folder, many_rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -14,6 +15,7 @@ import typer
 from lurking.cli.compare import compare
 from lurking.cli.demo import demo
 from lurking.cli.fit import fit
+from lurking.cli.output import Interrupted, ReaderGone, say, warn
 from lurking.cli.predict import predict
 from lurking.cli.sample import sample
 from lurking.cli.score import score
@@ -41,7 +43,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from lurking import __version__
 
-        typer.echo(f"lurking {__version__}")
+        say(f"lurking {__version__}")
         raise typer.Exit
 
 
@@ -54,7 +56,7 @@ def _options(
 ) -> None:
     """Say how much evidence the data hold for each structure with hidden variables."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        say(context.get_help())
 
 
 def _one_line(text: object) -> str:
@@ -67,7 +69,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         if issubclass(category, LurkingWarning):
-            typer.echo(f"lurking: warning: {_one_line(message)}", err=True)
+            warn(str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -83,20 +85,35 @@ def _leave(message: object, code: int) -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit: 0 done, 2 bad input or usage, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show θ shows ? instead
     try:
         with _warnings_in_one_line():
             code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        if code == EXIT_INTERRUPTED:  # typer has turned a KeyboardInterrupt into this
+            raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
     except LurkingError as error:
         _leave(f"error: {error}", EXIT_BAD_INPUT)
     except MemoryError:
         _leave("error: out of memory; use a smaller model or a machine with more memory", EXIT_BAD_INPUT)
+    except Interrupted as interruption:
+        _leave(f"interrupted; {interruption}", EXIT_INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
         _leave("interrupted; nothing was finished", EXIT_INTERRUPTED)
     except UsageProblem as problem:
         words = getattr(problem, "format_message", problem.__str__)()
         _leave(f"error: {words.rstrip('.')}; see 'lurking --help'", EXIT_BAD_INPUT)
-    except BrokenPipeError:
-        # The reader of the pipe has gone (for example `| head`): not an error of ours, and nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except SystemExit as ending:
+        if ending.code != 1:
+            raise
+        _leave_quietly()  # typer itself found the pipe closed while printing help
+    except ReaderGone:
+        _leave_quietly()
+
+
+def _leave_quietly() -> NoReturn:
+    """End when nobody reads stdout any more: what Python still flushes at its end must go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)

@@ -9,7 +9,8 @@ import typer
 
 from lurking.cli import options as opt
 from lurking.cli import output as out
-from lurking.errors import OptionError
+from lurking.errors import OptionError, nearest_hint
+from lurking.evidence.base import score_names
 from lurking.graph.dag import Dag
 from lurking.io.models_file import parse_models, read_models
 from lurking.search.compare import Comparison
@@ -28,7 +29,8 @@ def compare(
     ] = None,
     hidden: opt.HiddenOption = None,
     scores: Annotated[
-        str, typer.Option("--scores", help="Names separated by commas; the first one ranks.")
+        str,
+        typer.Option("--scores", help=f"Names separated by commas, the first one ranks: {', '.join(score_names())}"),
     ] = "vb,cs,bic",
     prior: opt.PriorOption = "1.0",
     at: opt.AtOption = None,
@@ -79,16 +81,14 @@ def compare(
             {
                 "data": out.data_content(data, table),
                 "seed": seed,
-                "results": [_content(word, comparison) for word, comparison in results],
+                "results": [_content(priors[word].describe(), comparison) for word, comparison in results],
             },
         )
     else:
         for word, comparison in results:
             print_comparison(f"prior {word}", comparison)
     if results[-1][1].interrupted:
-        finished = len(results[-1][1])
-        typer.echo(f"lurking: interrupted; {finished} of {len(dags)} models were finished", err=True)
-        raise typer.Exit(130)
+        raise out.Interrupted(f"{len(results[-1][1])} of {len(dags)} models were finished")
 
 
 def _models(path: Path | None, texts: list[str] | None, hidden: dict[str, int]) -> dict[str, Dag]:
@@ -100,9 +100,22 @@ def _models(path: Path | None, texts: list[str] | None, hidden: dict[str, int]) 
             if name in models:
                 raise OptionError(f"the model name {name!r} is used twice; names must differ")
             models[name] = dag
+    for name, states in hidden.items():
+        if not any(dag.hidden.get(name) == states for dag in models.values()):
+            raise OptionError(_no_effect(name, states, models))
     if not models:
         raise OptionError("no model was given; use --models FILE or --model 'name: arrows'")
     return models
+
+
+def _no_effect(name: str, states: int, models: dict[str, Dag]) -> str:
+    """Say why a --hidden option changes no model."""
+    bracketed = sorted({dag.hidden[name] for dag in models.values() if name in dag.hidden})
+    if bracketed:
+        listed = ", ".join(map(str, bracketed))
+        return f"--hidden gives {name!r} {states} states, but its brackets say {listed} in every model; say it once"
+    known = sorted({node for dag in models.values() for node in dag.nodes})
+    return f"--hidden names {name!r}, which is in no model{nearest_hint(name, known)}; it must be one of their names"
 
 
 def print_comparison(title: str, comparison: Comparison) -> None:
@@ -125,13 +138,13 @@ def print_comparison(title: str, comparison: Comparison) -> None:
     if len(ranked) > SHOWN:
         out.say(f"… and {len(ranked) - SHOWN} more (--json has them all)")
     for note in comparison.warnings:
-        typer.echo(f"lurking: warning: {note}", err=True)
+        out.warn(note)
 
 
-def _content(word: str, comparison: Comparison) -> dict[str, object]:
+def _content(prior: dict[str, object], comparison: Comparison) -> dict[str, object]:
     posteriors = {score: comparison[score] for score in comparison.scores}
     return {
-        "prior": word,
+        "prior": prior,
         "models": [
             {
                 "name": row.name,

@@ -10,18 +10,26 @@ import typer
 from lurking.cli import output as out
 from lurking.cli.compare import print_comparison
 from lurking.cli.fit import print_fit
+from lurking.cli.options import whole
 from lurking.data.datasets import carcinoma
 from lurking.errors import DataError
 from lurking.learn.api import fit as fit_structure
 from lurking.report.profiles import plot_profiles, save_figure
+from lurking.runtime.rng import seed_sequence
 from lurking.search.compare import compare as compare_structures
 
 
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Folder for the picture.")] = Path(),
-    seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", parser=whole, metavar="N", help="Seed of all random numbers.")] = 0,
 ) -> None:
     """How many kinds of slides did seven pathologists see? Classes chosen by evidence, with a picture."""
+    seed_sequence(seed)
+    path = folder / "lurking-demo.png"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make {str(folder)!r}: {error.strerror}; choose another folder with --out") from None
     table = carcinoma()
     out.say("Seven pathologists (A to G) judged 118 slides: carcinoma or not (Landis & Koch 1977).")
     out.say("How many kinds of slides are there? One hidden variable 'class' explains all seven judgements.")
@@ -35,11 +43,6 @@ def demo(
     out.say()
     result = fit_structure(best.dag, table, method="vb", seed=seed)
     print_fit(result)
-    path = folder / "lurking-demo.png"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot make {str(folder)!r}: {error.strerror}; choose another folder with --out") from None
     save_figure(plot_profiles(result.network, "class"), str(path))
     out.say()
     out.say(f"picture: {path}")

@@ -64,8 +64,7 @@ def fit(
         if destination is not None:
             out.say(f"model written to {destination}")
     if result.status is Status.INTERRUPTED:
-        typer.echo("lurking: interrupted; the best point so far is reported", err=True)
-        raise typer.Exit(130)
+        raise out.Interrupted("the best point so far is reported")
 
 
 def fit_content(result: Fit) -> dict[str, object]:
@@ -123,7 +122,7 @@ def print_fit(result: Fit) -> None:
         listed = ", ".join(f"{r.first}–{r.second} {r.value:.2f}" for r in worst)
         out.say(f"pairs that the model explains worst (bivariate residual): {listed}")
     for issue in result.issues:
-        typer.echo(f"lurking: warning: {issue}", err=True)
+        out.warn(str(issue))
 
 
 def print_profiles(network: Network, hidden: str) -> None:

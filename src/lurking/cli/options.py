@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,25 @@ from lurking.graph.dag import Dag
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.executor import worker_count
 from lurking.runtime.progress import Bar
+from lurking.types import Level
+
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def whole(text: str | int) -> int:
+    """Read a whole number; defaults come as numbers already."""
+    if not WHOLE_NUMBER.fullmatch(str(text).strip()):
+        raise typer.BadParameter(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def real(text: str | float) -> float:
+    """Read a number; defaults come as numbers already."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number") from None
+
 
 DataArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Table: .csv, .tsv, .json, .parquet, .arrow; empty cells are fine.")
@@ -52,16 +72,29 @@ AtOption = Annotated[
 DimensionOption = Annotated[
     str | None, typer.Option("--dimension", help="d in the penalties of bic, …: standard (default) or effective.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")]
-RestartsOption = Annotated[int, typer.Option("--restarts", help="Number of starts; the best is kept.")]
+SeedOption = Annotated[int, typer.Option("--seed", parser=whole, metavar="N", help="Seed of all random numbers.")]
+RestartsOption = Annotated[
+    int, typer.Option("--restarts", parser=whole, metavar="N", help="Number of starts; the best is kept.")
+]
 TournamentOption = Annotated[
     int,
-    typer.Option("--tournament", help="Copies of a knock-out of starts (64 in the literature) instead of restarts."),
+    typer.Option(
+        "--tournament",
+        parser=whole,
+        metavar="N",
+        help="Copies of a knock-out of starts (64 in the literature) instead of restarts.",
+    ),
 ]
-MaxIterOption = Annotated[int, typer.Option("--max-iter", help="E-steps of a start at most.")]
-TolOption = Annotated[float, typer.Option("--tol", help="Stop when a step gains less than this per row.")]
+MaxIterOption = Annotated[
+    int, typer.Option("--max-iter", parser=whole, metavar="N", help="E-steps of a start at most.")
+]
+TolOption = Annotated[
+    float, typer.Option("--tol", parser=real, metavar="X", help="Stop when a step gains less than this per row.")
+]
 PruneOption = Annotated[bool, typer.Option("--prune/--no-prune", help="Leave out what has no observed descendant.")]
-WorkersOption = Annotated[int | None, typer.Option("--workers", help="Threads; results do not depend on it.")]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", parser=whole, metavar="N", help="Threads; results do not depend on it.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
@@ -79,6 +112,7 @@ def read_data(
     drop: list[str] | None,
     *,
     unique: bool = True,
+    known_levels: Mapping[str, Sequence[Level]] | None = None,
 ) -> Table:
     """Read a table with the data options of the command line; `unique` keeps one copy of equal rows, weighted."""
     return read(
@@ -89,7 +123,12 @@ def read_data(
         na_values=listed(na_values) or None,
         drop=listed(drop),
         unique=unique,
+        known_levels=known_levels,
     )
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "…"
 
 
 def hidden_cardinalities(values: list[str] | None) -> dict[str, int]:
@@ -99,10 +138,10 @@ def hidden_cardinalities(values: list[str] | None) -> dict[str, int]:
         name, colon, states = value.rpartition(":")
         if not colon or not name:
             raise StructureError(f"--hidden {value!r} is not of the form NAME:STATES, for example class:3")
-        if not states.strip().lstrip("+-").isdigit():
-            raise StructureError(
-                f"--hidden {value!r}: {states!r} is not a whole number of states, for example {name}:2"
-            )
+        if not WHOLE_NUMBER.fullmatch(states.strip()):
+            raise StructureError(f"--hidden {_clip(value)!r}: {_clip(states)!r} is not a whole number; write {name}:2")
+        if result.get(name, int(states)) != int(states):
+            raise StructureError(f"--hidden gives {name!r} both {result[name]} and {int(states)} states; say it once")
         result[name] = int(states)
     return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,10 +18,37 @@ from lurking.models.discrete.document import plain, versions
 WIDTH_WITHOUT_TERMINAL = 120
 
 
+class Interrupted(Exception):  # noqa: N818 - reads as what happened
+    """The user stopped the work; the text says what was finished."""
+
+
+class ReaderGone(Exception):  # noqa: N818 - reads as what happened
+    """Nobody reads our output any more (for example `| head`)."""
+
+
+def say(text: str = "") -> None:
+    """Print text and a line end on stdout."""
+    emit(text + "\n")
+
+
+def emit(text: str) -> None:
+    """Write to stdout at once, so that a closed pipe shows here and nowhere else."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None
+
+
+def warn(text: str) -> None:
+    """Print one warning line on stderr."""
+    typer.echo(f"lurking: warning: {' '.join(text.split())}", err=True)
+
+
 def print_json(command: str, content: Mapping[str, Any]) -> None:
     """Print exactly one JSON document."""
     document = {"command": command, "versions": versions(), **content}
-    typer.echo(json.dumps(plain(document), indent=1, ensure_ascii=False, allow_nan=False))
+    say(json.dumps(plain(document), indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
@@ -33,14 +61,13 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
         table.add_column(name, justify="left" if position < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False, markup=False)
+    is_terminal = sys.stdout.isatty()
+    width = None if is_terminal else WIDTH_WITHOUT_TERMINAL
+    buffer = io.StringIO()
+    console = Console(file=buffer, force_terminal=is_terminal, width=width, highlight=False, markup=False)
     console.print(title, style="italic")
     console.print(table)
-
-
-def say(text: str = "") -> None:
-    """Print one line on stdout."""
-    typer.echo(text)
+    emit(buffer.getvalue())
 
 
 def data_content(path: object, table: Table) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from lurking.cli import output as out
 from lurking.cli.files import write_frame
 from lurking.data.frames import pandas_frame
 from lurking.data.table import Table
-from lurking.errors import OptionError
+from lurking.errors import DataError, OptionError
 from lurking.inference.network import Network
 
 SHOWN = 20
@@ -36,7 +36,9 @@ def predict(
     if impute and target is not None:
         raise OptionError("--impute and --target exclude each other; use one of them")
     network = Network.load(model)
-    table = opt.read_data(data, weights, None, None, na_values, drop, unique=False)
+    states = {name: network.levels[name] for name in network.dag.observed if name != target}
+    table = opt.read_data(data, weights, None, None, na_values, drop, unique=False, known_levels=states)
+    _check_columns(network, table, target)
     columns = _imputed(network, table) if impute else _predicted(network, table, target)
     frame = pandas_frame(columns)
     if destination is not None:
@@ -61,6 +63,16 @@ def predict(
     if table.n_rows > SHOWN:
         rest = f"in {destination}" if destination is not None else "with --out FILE or --json"
         out.say(f"… and {table.n_rows - SHOWN} more rows ({rest})")
+
+
+def _check_columns(network: Network, table: Table, target: str | None) -> None:
+    """Refuse data without any column of the model; tell of those that are missing, since they count as empty."""
+    wanted = [name for name in network.dag.observed if name != target]
+    absent = [name for name in wanted if name not in table]
+    if len(absent) == len(wanted):
+        raise DataError(f"the data have no column of the model; it has: {', '.join(network.dag.observed)}")
+    if absent:
+        out.warn(f"the data have no column {', '.join(absent)}; the model takes them as empty")
 
 
 def _predicted(network: Network, table: Table, target: str | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from lurking.inference.network import Network
 
 def sample(
     model: opt.ModelArgument,
-    n: Annotated[int, typer.Option("-n", help="Number of rows.")] = 1000,
+    n: Annotated[int, typer.Option("-n", parser=opt.whole, metavar="N", help="Number of rows.")] = 1000,
     seed: opt.SeedOption = 0,
     hidden: Annotated[bool, typer.Option("--hidden", help="Keep the hidden variables as columns.")] = False,
     destination: Annotated[
@@ -32,6 +32,6 @@ def sample(
         rows = frame.to_numpy(dtype=object).tolist()
         out.print_json("sample", {"model": str(model), "seed": seed, "columns": list(table.columns), "rows": rows})
     elif destination is None:
-        typer.echo(frame.to_csv(index=False), nl=False)
+        out.emit(frame.to_csv(index=False))
     else:
         out.say(f"{n} rows written to {destination}")

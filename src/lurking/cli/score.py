@@ -10,21 +10,26 @@ from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.errors import TooLarge, UndefinedScore
 from lurking.evidence.api import split_options
-from lurking.evidence.base import Evidence, evaluate, get_score
+from lurking.evidence.base import Evidence, evaluate, get_score, score_names
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
+from lurking.learn.loop import Status
 
 
 def score(
     data: opt.DataArgument,
     model: opt.ModelOption,
     hidden: opt.HiddenOption = None,
-    scores: Annotated[str, typer.Option("--scores", help="Names separated by commas.")] = "bic,cs,vb",
+    scores: Annotated[
+        str, typer.Option("--scores", help=f"Names separated by commas: {', '.join(score_names())}")
+    ] = "bic,cs,vb",
     prior: opt.PriorOption = "1.0",
     at: opt.AtOption = None,
     dimension: opt.DimensionOption = None,
     start: Annotated[str | None, typer.Option("--start", help="Start of vb: prior (default) or map.")] = None,
-    budget: Annotated[int | None, typer.Option("--budget", help="Count tables that exact may hold.")] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", parser=opt.whole, metavar="N", help="Count tables that exact may hold.")
+    ] = None,
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = 10,
     tournament: opt.TournamentOption = 0,
@@ -52,11 +57,12 @@ def score(
         )
         for word, chosen in priors.items():
             result = Result(word, Problem(dag, table, chosen, prune=prune))
-            for name in names:
-                result.add(name, evaluate_or_refuse(result.problem, name, options, own))
             results.append(result)
+            for name in names:
+                if not options.stop.is_set:
+                    result.add(name, evaluate_or_refuse(result.problem, name, options, own))
     if not any(result.evidences for result in results):
-        raise next(iter(results[0].refusals.values()))
+        raise KeyboardInterrupt if options.stop.is_set else next(iter(results[0].refusals.values()))
     problem = results[0].problem
     if json:
         content = {
@@ -72,7 +78,10 @@ def score(
             result.show()
     for result in results:
         for name, refusal in result.refusals.items():
-            typer.echo(f"lurking: warning: {name} was left out: {refusal}", err=True)
+            out.warn(f"{name} was left out: {refusal}")
+    if options.stop.is_set:
+        done = sum(len(result.evidences) for result in results)
+        raise out.Interrupted(f"{done} of {len(names) * len(priors)} scores were finished")
 
 
 Refusal = UndefinedScore | TooLarge
@@ -98,7 +107,8 @@ class Result:
     def add(self, name: str, outcome: Evidence | Refusal) -> None:
         """Take the outcome of one score."""
         if isinstance(outcome, Evidence):
-            self.evidences.append(outcome)
+            if outcome.status is not Status.INTERRUPTED:
+                self.evidences.append(outcome)
         else:
             self.refusals[name] = outcome
 

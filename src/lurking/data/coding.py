@@ -43,6 +43,7 @@ class Coding:
     drop : names that are left out
     is_text : the source is a text file, so numbers are still text and a blank cell is missing
     missing_texts : texts that stand for a missing cell
+    optional : names with declared levels that need not exist
     """
 
     levels: Mapping[str, Sequence[Level]] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Coding:
     drop: frozenset[str] = frozenset()
     is_text: bool = False
     missing_texts: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
 
     @classmethod
     def from_options(
@@ -85,7 +87,7 @@ class Coding:
             ("drop", self.drop),
         ):
             for name in names:
-                if name not in columns:
+                if name not in columns and name not in self.optional:
                     raise unknown_column(where, name, columns)
 
 

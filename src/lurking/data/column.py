@@ -97,14 +97,13 @@ class Column:
         seen = np.bincount(self.codes[self.codes >= 0], minlength=self.cardinality) > 0
         return tuple(level for level, is_seen in zip(self.levels, seen, strict=True) if not is_seen)
 
-    @property
-    def looks_like_identifier(self) -> bool:
-        """Whether the column seems to number the rows rather than to measure something.
+    def looks_like_identifier(self, n: float) -> bool:
+        """Whether the column seems to number the n rows (counted with their weights) rather than to measure something.
 
         True when the levels were not declared and there are more than 1000 of them, or more than 100 and more than
         a quarter of the rows.
         """
-        many_for_the_rows = self.cardinality > 100 and self.cardinality > len(self) / 4
+        many_for_the_rows = self.cardinality > 100 and self.cardinality > n / 4
         return not self.declared and (self.cardinality > 1000 or many_for_the_rows)
 
     def ranks(self) -> tuple[IntArray, IntArray | FloatArray]:

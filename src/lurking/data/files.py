@@ -49,6 +49,7 @@ def read(
     *,
     weights: str | Sequence[float] | None = None,
     levels: Mapping[str, Sequence[Level]] | None = None,
+    known_levels: Mapping[str, Sequence[Level]] | None = None,
     categorical: Iterable[str] = (),
     continuous: Iterable[str] = (),
     drop: Iterable[str] = (),
@@ -66,6 +67,8 @@ def read(
         Name of the column with row weights, or one weight for each row.
     levels
         All states of a column, by its name; a value outside them is a `DataError`.
+    known_levels
+        The same for columns that may be absent, such as those of a model the file is read for.
     categorical
         Columns to take as categorical whatever they hold.
     continuous
@@ -91,7 +94,13 @@ def read(
     is_text = kind in ("csv", "tsv")
     given = (DEFAULT_NA_VALUES if is_text else ()) if na_values is None else na_values
     missing = frozenset([given] if isinstance(given, str) else given)
-    coding = replace(Coding.from_options(levels, categorical, continuous, drop), is_text=is_text, missing_texts=missing)
+    declared = {**(known_levels or {}), **(levels or {})} if known_levels else levels
+    coding = replace(
+        Coding.from_options(declared, categorical, continuous, drop),
+        is_text=is_text,
+        missing_texts=missing,
+        optional=frozenset(known_levels or {}) - frozenset(levels or {}),
+    )
     if unique and (weights is None or isinstance(weights, str)):
         try:
             return read_grouped(file, kind, coding, weights)
@@ -207,10 +216,14 @@ def json_records(file: Path, text: str) -> list[Any]:
     try:
         document = json.loads(text, object_pairs_hook=record_of)
         return document if isinstance(document, list) else [document]
+    except RecursionError:
+        raise DataError(f"{shown_path(file)} is JSON nested too deeply; give an array of flat records") from None
     except ValueError as whole_error:
         lines = [line for line in text.splitlines() if line.strip()]
         try:
             return [json.loads(line, object_pairs_hook=record_of) for line in lines]
+        except RecursionError:
+            raise DataError(f"{shown_path(file)} is JSON nested too deeply; give an array of flat records") from None
         except ValueError as error:
             # A file that begins as an array is judged as one; otherwise the message speaks of its lines.
             reason = whole_error if text.lstrip().startswith("[") else error

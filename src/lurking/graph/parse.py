@@ -43,7 +43,7 @@ _BARE_NAME = re.compile(r"""(?:(?!->|<-)[^\s,;\[\]"'#])+""")
 # A bare run of these is a mistyped arrow ("-->", "--", "=>", "<->"), which would otherwise become a node unnoticed.
 _ARROW_LIKE = re.compile(r"[-=~<>→←]+")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class ParsedText(NamedTuple):

@@ -106,15 +106,13 @@ class EnumerationEngine(Engine):
 
         if self.program is None:
             return np.empty(0), 0.0
-        counts, log_z = expect(self.program, np.ascontiguousarray(potentials))
-        return np.asarray(counts), float(log_z)
+        return expect(self.program, potentials)
 
     def _group_posterior(self, potentials: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
         from lurking.kernels.cpu.enumeration import posterior_of_group
 
         assert self.program is not None  # groups exist only when a program was compiled
-        masses, log_z = posterior_of_group(self.program, np.ascontiguousarray(potentials[self.active]), index)
-        return np.asarray(masses), np.asarray(log_z)
+        return posterior_of_group(self.program, potentials[self.active], index)
 
     def pattern_log_z(self, potentials: FloatArray) -> FloatArray:
         """Return ln z of every pattern, (u,)."""

@@ -64,8 +64,9 @@ class Problem:
         self.engine_name = "enumeration" if engine == "auto" else engine
         check_columns(self.full_dag, self.table)
         self.dag: Dag = self.full_dag.pruned() if prune else self.full_dag
+        cardinalities = {name: self.table[name].cardinality for name in self.full_dag.observed}
+        self.layout = checked_layout(self.dag, {**cardinalities, **self.full_dag.hidden})
         self.levels = levels_of(self.full_dag, self.table)
-        self.layout = checked_layout(self.dag, {name: len(self.levels[name]) for name in self.full_dag.nodes})
         self.pseudo: FloatArray = self.prior.pseudo_counts(self.layout, self.levels)
         self._memory: dict[Hashable, Any] = {}
 
@@ -181,9 +182,10 @@ def check_columns(dag: Dag, table: Table) -> None:
                 f"column {name!r} is continuous and the model is discrete; cut it into classes, "
                 f"declare it categorical (categorical={name!r}), or leave it out (drop)"
             )
-        if column.looks_like_identifier:
+        rows = max(table.n, table.n_rows)
+        if column.looks_like_identifier(rows):
             raise DataError(
-                f"column {name!r} has {column.cardinality} levels in {table.n_rows} rows and looks like an "
+                f"column {name!r} has {column.cardinality} levels in {rows:g} rows and looks like an "
                 f"identifier; leave it out (drop), group its levels, or declare it categorical to insist"
             )
 

@@ -18,7 +18,7 @@ from lurking.graph.dag import Dag
 def parse_models(text: str, source: str = "the text", hidden: dict[str, int] | None = None) -> dict[str, Dag]:
     """Return {name: structure} in the order of the lines; errors name the line.
 
-    `hidden` gives cardinalities for hidden variables that carry no brackets; names not in a line are ignored there.
+    `hidden` gives cardinalities for hidden variables that carry no brackets; a model need not have all these names.
     """
     models: dict[str, Dag] = {}
     for number, raw in enumerate(text.splitlines(), start=1):
@@ -44,7 +44,7 @@ def parse_models(text: str, source: str = "the text", hidden: dict[str, int] | N
 def _with_hidden(arrows: str, hidden: dict[str, int]) -> Dag:
     """Parse one model, taking cardinalities for those of its names that have none in brackets."""
     dag = Dag.parse(arrows)
-    missing = {name: card for name, card in hidden.items() if name in dag.nodes and name not in dag.hidden}
+    missing = {name: states for name, states in hidden.items() if name in dag.nodes and name not in dag.hidden}
     return dag.with_hidden(missing) if missing else dag
 
 

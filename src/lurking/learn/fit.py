@@ -213,19 +213,12 @@ def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
     rule, stop = rule_of(method), options.stop
     climber = Climber(problem.engine, problem.pseudo, rule, problem.n)
     if options.tournament:
-        climbs = [_tournament(climber, problem, options)]
+        climbs = _tournament(climber, problem, options)
     else:
         starts = _starts(problem, options, 1 if not problem.engine.active.size else options.restarts)
         options.progress.begin(f"{method} starts", len(starts))
         try:
-            climbs = map_in_order(
-                lambda start: climber.climb(start, options.climb, stop),
-                starts,
-                workers=_workers(problem, options),
-                executor=options.executor,
-                stop=stop,
-                done=options.progress.update,
-            )
+            climbs = _climb_all(climber, problem, starts, options, options.climb)
         finally:
             options.progress.end()
     if not climbs:
@@ -265,14 +258,24 @@ def _starts(problem: Problem, options: FitOptions, count: int) -> list[FloatArra
     return starts
 
 
-def _workers(problem: Problem, options: FitOptions) -> int | None:
-    if options.workers is not None or problem.engine.program is None:
-        return options.workers
+def _climb_all(
+    climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
+) -> list[Climb]:
+    """Climb from every start: small problems one after the other, large ones on threads that can be interrupted."""
     program = problem.engine.program
-    return 1 if program.slots.size * int(program.states.max(initial=1)) < SERIAL_BELOW else None
+    is_small = program is None or program.slots.size * int(program.states.max(initial=1)) < SERIAL_BELOW
+    return map_in_order(
+        lambda start: climber.climb(start, climb, options.stop),
+        starts,
+        workers=1 if is_small and options.workers is None else options.workers,
+        executor=options.executor,
+        interruptible=not is_small,
+        stop=options.stop,
+        done=options.progress.update,
+    )
 
 
-def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> Climb:
+def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> list[Climb]:
     """Run 1, 2, 4, … plain iterations on ever fewer copies, keeping the better half, then climb from the last.
 
     chickering-heckerman-1996 §3 with 64 copies: 64 × 1, 32 × 2, 16 × 4, … , 1.
@@ -281,13 +284,15 @@ def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> Clim
     iterations = 1
     while len(points) > 1:
         short = ClimbOptions(iterations, 0.0, False)
-        rounds = [climber.climb(point, short, options.stop) for point in points]
+        rounds = _climb_all(climber, problem, points, options, short)
+        if options.stop.is_set and not rounds:
+            raise KeyboardInterrupt
         order = sorted(range(len(rounds)), key=lambda k: (-rounds[k].objective, k))[: max(1, len(rounds) // 2)]
         points = [climber.resume(rounds[k]) for k in sorted(order)]
         iterations *= 2
         if options.stop.is_set:
             break
-    return climber.climb(points[0], options.climb, options.stop)
+    return _climb_all(climber, problem, points[:1], options, options.climb)
 
 
 def _is_saddle(climber: Climber, problem: Problem, climb: Climb, options: FitOptions) -> bool:

@@ -60,17 +60,18 @@ def map_in_order(
     *,
     workers: int | None = None,
     executor: Executor | None = None,
+    interruptible: bool = False,
     stop: StopFlag | None = None,
     done: Callable[[int], None] = lambda _count: None,
 ) -> list[Result]:
-    """Return [function(item) …] in the order of `items`; serial for one worker or one item.
+    """Return [function(item) …] in the order of `items`; serial for one worker or one item unless `interruptible`.
 
     On KeyboardInterrupt `stop` is set, running work is waited for (it ends early by looking at `stop`), and the
     results so far (a prefix) are returned; without `stop` the interrupt is raised. Only work on a pool can be
     interrupted in the middle of a kernel. `done(k)` is called after k results in order.
     """
     results: list[Result] = []
-    if executor is None and (worker_count(workers) == 1 or len(items) <= 1):
+    if executor is None and not interruptible and (worker_count(workers) == 1 or len(items) <= 1):
         try:
             for item in items:
                 results.append(function(item))

@@ -13,7 +13,7 @@ from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence, evaluate, get_score
 from lurking.graph.dag import Dag
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, check_columns
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress, Silent
@@ -110,6 +110,8 @@ def compare(
         evidences = evaluate(problem, chosen, fit_options, own)
         return Row(names[index], problem.full_dag, problem.dimension, evidences)
 
+    for dag in dags:
+        check_columns(dag, data)
     data.patterns(dags[0].observed)  # counted once here, not once per thread
     meter.begin("structures", len(dags))
     try:

@@ -249,5 +249,5 @@ def test_dropped_columns_are_not_looked_at():
 )
 def test_identifier_rule(n_rows, cardinality, expected):
     values = np.arange(n_rows) % cardinality
-    assert column(values).looks_like_identifier is expected
-    assert column(values, categorical=["a"]).looks_like_identifier is False
+    assert column(values).looks_like_identifier(n_rows) is expected
+    assert column(values, categorical=["a"]).looks_like_identifier(n_rows) is False

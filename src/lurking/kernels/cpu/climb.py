@@ -174,7 +174,7 @@ def _extrapolate(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def climb(
+def climb_into(
     program: Program,
     rule: int,
     prior: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
@@ -184,12 +184,17 @@ def climb(
     max_iter: int,
     accelerate: bool,
     stop: IntArray,
-) -> ClimbResult:
+    out: tuple[FloatArray, FloatArray, FloatArray],
+) -> tuple[int, int, int, float]:
     """Climb from the potentials `start` until a plain step gains less than `threshold`.
 
     `prior` = (λ, ln Γ(λ), row sums λ_jl, ln Γ(λ_jl), counts that the M step and the point objective add). The trace
     holds `constant` + objective: for VB at every accepted point, for EM from the first M step on. `stop[0] != 0`
     ends the climb at the next iteration.
+
+    `out` = (potentials (Q,), counts (Q,), trace (max_iter + 1,)) receives the last accepted point; returned are
+    (outcome, n_iter, entries of the trace, log_z). Only numbers are returned: wrapping an array runs Python code, and
+    an interrupt pending at that moment would be raised inside the compiled wrapper, which cannot bear it.
     """
     size = start.shape[0]
     cells = program.gather.shape[0]
@@ -203,7 +208,7 @@ def climb(
     _copy(start, potentials[current])
     _copy(start, coordinates[current])
     allowed = max_iter if rule == VB else max_iter + 1
-    trace = np.empty(allowed)
+    trace = out[2]
     evaluations, n_trace = 0, 0
     outcome = MAX_ITER
     objective, log_z = -np.inf, -np.inf
@@ -264,4 +269,25 @@ def climb(
             _copy(following[current], potentials[trial])
             _copy(coordinates[3], coordinates[trial])
     n_iter = evaluations if rule == VB else evaluations - 1
-    return ClimbResult(outcome, n_iter, log_z, potentials[current], counts[current], trace[:n_trace])
+    _copy(potentials[current], out[0])
+    _copy(counts[current], out[1])
+    return outcome, n_iter, n_trace, log_z
+
+
+def climb(
+    program: Program,
+    rule: int,
+    prior: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+    start: FloatArray,
+    constant: float,
+    threshold: float,
+    max_iter: int,
+    accelerate: bool,
+    stop: IntArray,
+) -> ClimbResult:
+    """Climb as `climb_into` does, into arrays made here."""
+    out = (np.empty(start.size), np.empty(start.size), np.empty(max_iter + 1))
+    outcome, n_iter, n_trace, log_z = climb_into(
+        program, rule, prior, start, constant, threshold, max_iter, accelerate, stop, out
+    )
+    return ClimbResult(outcome, n_iter, log_z, out[0], out[1], out[2][:n_trace].copy())

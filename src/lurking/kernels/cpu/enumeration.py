@@ -3,6 +3,9 @@
 Potentials are exponentiated once per call and rows are products of them. All factors are at most 1 on this path, so
 a state that underflows is negligible against a row total above `TINY`; rows below it, and every row when some
 potential is positive, are redone in the log domain.
+
+Compiled functions write into arrays they are given and return numbers only: wrapping an array runs Python code, and an
+interrupt pending at that moment would be raised inside the compiled wrapper, which cannot bear it.
 """
 
 from __future__ import annotations
@@ -286,20 +289,23 @@ def expect_into(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def expect(program: Program, potentials: FloatArray) -> tuple[FloatArray, float]:
-    """Return (N, log_z) of the active potentials (science: log_z = Σ_i w_i ln Σ_s exp Σ_j φ_j, N its gradient)."""
-    counts = np.empty(potentials.shape[0])
-    cells = program.gather.shape[0]
-    log_z = expect_into(program, potentials, counts, np.empty(cells), np.empty(cells))
-    return counts, log_z
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def posterior_of_group(program: Program, potentials: FloatArray, group: int) -> tuple[FloatArray, FloatArray]:
-    """Return the posterior over joint states (rows, S) of one group and ln z of each of its rows (log domain)."""
-    fixed, slots, weights = _group_rows(program, group)
-    masses = np.empty((weights.shape[0], program.states[group]))
-    log_z = np.empty(weights.shape[0])
-    for row in range(weights.shape[0]):
+def posterior_into(program: Program, potentials: FloatArray, group: int, masses: FloatArray, log_z: FloatArray) -> None:
+    """Write the posterior over joint states (rows, S) of one group and ln z of each of its rows (log domain)."""
+    fixed, slots, _ = _group_rows(program, group)
+    for row in range(log_z.shape[0]):
         log_z[row] = _row_in_logs(program.gather, potentials, fixed, slots[row], masses[row])
+
+
+def expect(program: Program, potentials: FloatArray) -> tuple[FloatArray, float]:
+    """Return (N, log_z) of the active potentials: log_z = Σ_i w_i ln Σ_s exp Σ_j φ_j, N its gradient, (Q,)."""
+    counts, cells = np.empty(potentials.shape[0]), program.gather.shape[0]
+    log_z = expect_into(program, np.ascontiguousarray(potentials), counts, np.empty(cells), np.empty(cells))
+    return counts, float(log_z)
+
+
+def posterior_of_group(program: Program, potentials: FloatArray, group: int) -> tuple[FloatArray, FloatArray]:
+    """Return the posterior over joint states (rows, S) of one group and ln z of each of its rows."""
+    rows = int(program.row_begin[group + 1] - program.row_begin[group])
+    masses, log_z = np.empty((rows, int(program.states[group]))), np.empty(rows)
+    posterior_into(program, np.ascontiguousarray(potentials), group, masses, log_z)
     return masses, log_z

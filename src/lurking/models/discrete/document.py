@@ -74,6 +74,8 @@ def parse_document(text: str, source: str = "the text") -> Document:
     """Return the network in a JSON text, refusing anything else with the reason."""
     try:
         content = json.loads(text)
+    except RecursionError:
+        raise FormatError(f"{source} is JSON nested too deeply; expected a {FORMAT} file") from None
     except json.JSONDecodeError as error:
         raise FormatError(
             f"{source} is not JSON (line {error.lineno}, column {error.colno}); expected a {FORMAT} file"
@@ -98,6 +100,9 @@ def _document_of(content: dict[str, Any]) -> Document:
     nodes = content["nodes"]
     names = [node["name"] for node in nodes]
     levels = {node["name"]: tuple(node["levels"]) for node in nodes}
+    for name, states in levels.items():
+        if any(isinstance(level, list | dict) or level is None for level in states) or len(set(states)) < len(states):
+            raise ValueError(f"the levels of {name!r} are not different texts, numbers or truth values")
     hidden = {node["name"]: len(node["levels"]) for node in nodes if node["hidden"]}
     edges = [(parent, node["name"]) for node in nodes for parent in node["parents"]]
     dag = Dag.from_edges(edges, nodes=names, hidden=hidden)
@@ -122,6 +127,7 @@ def write_document(path: str | Path, document: Document) -> None:
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, target)
     except OSError as error:
+        temporary.unlink(missing_ok=True)
         raise DataError(f"cannot write {str(target)!r}: {error.strerror}; choose another place") from None
 
 
