@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,7 @@ def compare(
     hidden: opt.HiddenOption = None,
     scores: Annotated[
         str,
-        typer.Option("--scores", help=f"Names separated by commas, the first one ranks: {', '.join(score_names())}"),
+        typer.Option("--scores", help=f"Names separated by commas, the first one ranks: {', '.join(score_names())}."),
     ] = "vb,cs,bic",
     prior: opt.PriorOption = "1.0",
     at: opt.AtOption = None,
@@ -55,35 +55,18 @@ def compare(
     own = opt.of_scores(names, {"at": at, "dimension": dimension})
     dags = _models(models, model, opt.hidden_cardinalities(hidden))
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop)
+    choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
+    choices |= {"max_iter": max_iter, "tol": tol}
     results: list[tuple[str, Comparison]] = []
     with opt.work(workers) as pool:
         for word, chosen in priors.items():
-            comparison = compare_structures(
-                dags,
-                table,
-                scores=names,
-                prior=chosen,
-                prune=prune,
-                seed=seed,
-                restarts=restarts,
-                tournament=tournament,
-                max_iter=max_iter,
-                tol=tol,
-                **own,
-                **pool,
-            )
+            comparison = compare_structures(dags, table, scores=names, prior=chosen, **choices, **own, **pool)
             results.append((word, comparison))
             if comparison.interrupted:
                 break
     if json:
-        out.print_json(
-            "compare",
-            {
-                "data": out.data_content(data, table),
-                "seed": seed,
-                "results": [_content(priors[word].describe(), comparison) for word, comparison in results],
-            },
-        )
+        contents = [_content(priors[word].describe(), comparison) for word, comparison in results]
+        out.print_json("compare", {"data": out.data_content(data, table), "seed": seed, "results": contents})
     else:
         for word, comparison in results:
             print_comparison(f"prior {word}", comparison)

@@ -21,7 +21,7 @@ def score(
     model: opt.ModelOption,
     hidden: opt.HiddenOption = None,
     scores: Annotated[
-        str, typer.Option("--scores", help=f"Names separated by commas: {', '.join(score_names())}")
+        str, typer.Option("--scores", help=f"Names separated by commas: {', '.join(score_names())}.")
     ] = "bic,cs,vb",
     prior: opt.PriorOption = "1.0",
     at: opt.AtOption = None,
@@ -63,8 +63,8 @@ def score(
                     result.add(name, evaluate_or_refuse(result.problem, name, options, own))
     if not any(result.evidences for result in results):
         raise KeyboardInterrupt if options.stop.is_set else next(iter(results[0].refusals.values()))
-    problem = results[0].problem
     if json:
+        problem = results[0].problem
         content = {
             "data": out.data_content(data, table),
             "model": out.model_content(problem.full_dag, problem.dimension),
@@ -73,15 +73,25 @@ def score(
         }
         out.print_json("score", content)
     else:
-        out.say(f"{problem.full_dag}   ({problem.dimension} parameters, n = {table.n:g})")
-        for result in results:
-            result.show()
+        _print(results)
+    _report_rest(results, len(names) * len(priors), options.stop.is_set)
+
+
+def _print(results: list[Result]) -> None:
+    problem = results[0].problem
+    out.say(f"{problem.full_dag}   ({problem.dimension} parameters, n = {problem.n:g})")
+    for result in results:
+        result.show()
+
+
+def _report_rest(results: list[Result], asked: int, is_interrupted: bool) -> None:
+    """Say on stderr which scores have no value, and whether the user stopped the work."""
     for result in results:
         for name, refusal in result.refusals.items():
             out.warn(f"{name} was left out: {refusal}")
-    if options.stop.is_set:
+    if is_interrupted:
         done = sum(len(result.evidences) for result in results)
-        raise out.Interrupted(f"{done} of {len(names) * len(priors)} scores were finished")
+        raise out.Interrupted(f"{done} of {asked} scores were finished")
 
 
 Refusal = UndefinedScore | TooLarge

@@ -16,7 +16,7 @@ from lurking.kernels.program import ClimbResult, Program
 from lurking.types import FloatArray, IntArray
 
 ML, MAP_PROBABILITY, MAP, VB = 0, 1, 2, 3
-CONVERGED, MAX_ITER, INTERRUPTED, IMPOSSIBLE = 0, 1, 2, 3
+GO_ON, CONVERGED, MAX_ITER, INTERRUPTED, IMPOSSIBLE = -1, 0, 1, 2, 3
 FIRST, PLAIN, JUMP = 0, 1, 2
 LEAST_JUMP = 1.0 + 1e-9  # what differs from a plain step by rounding alone is not tried
 FIRST_STEP_LIMIT = 4.0
@@ -81,12 +81,14 @@ def _evaluate(
     program: Program,
     rule: int,
     prior: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
-    potentials: FloatArray,
-    counts: FloatArray,
-    following: FloatArray,
-    scratch: tuple[FloatArray, FloatArray],
+    point: tuple[FloatArray, FloatArray, FloatArray],
+    scratch: FloatArray,
 ) -> tuple[float, float]:
-    """One E step and one M step: counts and next potentials; return (objective without its constant, log_z)."""
+    """One E step and one M step at `point` = (potentials, counts, next potentials), of which the last two are written.
+
+    Returns (objective without its constant, log_z).
+    """
+    potentials, counts, following = point
     pseudo, log_gamma_pseudo, row_pseudo, log_gamma_row, prior_counts = prior
     log_z = expect_into(program, potentials, counts, scratch[0], scratch[1])
     objective = log_z
@@ -140,13 +142,12 @@ def _extrapolate(
     rule: int,
     row_start: IntArray,
     step: float,
-    x0: FloatArray,
-    x1: FloatArray,
-    x2: FloatArray,
+    points: tuple[FloatArray, FloatArray, FloatArray],
     potentials: FloatArray,
     out: FloatArray,
 ) -> None:
     """Write x0 + 2·step·r + step²·v to `out` and its potentials; EM points are renormalised row by row."""
+    x0, x1, x2 = points
     for q in range(out.shape[0]):
         if x0[q] > -np.inf and x1[q] > -np.inf and x2[q] > -np.inf:
             r = x1[q] - x0[q]
@@ -174,6 +175,38 @@ def _extrapolate(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _next_limit(limit: float, accepted: bool) -> float:
+    """Widen the limit of extrapolation after a success at the limit, narrow it after a failure."""
+    return max(limit * STEP_LIMIT_FACTOR if accepted else limit / STEP_LIMIT_FACTOR, FIRST_STEP_LIMIT)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _verdict(log_z: float, is_flat: bool, is_spent: bool, is_stopped: bool) -> int:
+    """Return why the climb ends here, or GO_ON."""
+    # A prior density of 0 at the start is left behind by the first M step; a likelihood of 0 never is.
+    if not log_z > -np.inf:
+        return IMPOSSIBLE
+    if is_flat:
+        return CONVERGED
+    if is_spent:
+        return MAX_ITER
+    return INTERRUPTED if is_stopped else GO_ON
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _workspace(start: FloatArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return potentials, counts and next potentials of three points, coordinates of four, and (2, cells) scratch.
+
+    The places are the accepted point (filled with `start`), the plain step from it, and the extrapolated point.
+    """
+    size = start.shape[0]
+    potentials, coordinates = np.empty((3, size)), np.empty((4, size))
+    _copy(start, potentials[0])
+    _copy(start, coordinates[0])
+    return potentials, np.empty((3, size)), np.empty((3, size)), coordinates, np.empty((2, cells))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def climb_into(
     program: Program,
     rule: int,
@@ -196,35 +229,23 @@ def climb_into(
     (outcome, n_iter, entries of the trace, log_z). Only numbers are returned: wrapping an array runs Python code, and
     an interrupt pending at that moment would be raised inside the compiled wrapper, which cannot bear it.
     """
-    size = start.shape[0]
-    cells = program.gather.shape[0]
-    scratch = (np.empty(cells), np.empty(cells))
-    # Three work places: the accepted point, the plain step from it, the extrapolated point.
-    potentials = np.empty((3, size))
-    counts = np.empty((3, size))
-    following = np.empty((3, size))
-    coordinates = np.empty((4, size))
+    potentials, counts, following, coordinates, scratch = _workspace(start, program.gather.shape[0])
     current, trial, extra = 0, 1, 2
-    _copy(start, potentials[current])
-    _copy(start, coordinates[current])
     allowed = max_iter if rule == VB else max_iter + 1
     trace = out[2]
     evaluations, n_trace = 0, 0
-    outcome = MAX_ITER
     objective, log_z = -np.inf, -np.inf
     jump, jump_limit = 1.0, FIRST_STEP_LIMIT
     phase, place = FIRST, current
     # One place evaluates for all phases: the kernel is compiled into the loop once.
     while True:
-        value, value_log_z = _evaluate(
-            program, rule, prior, potentials[place], counts[place], following[place], scratch
-        )
+        here = (potentials[place], counts[place], following[place])
+        value, value_log_z = _evaluate(program, rule, prior, here, scratch)
         evaluations += 1
         accepted = phase != JUMP or value >= objective
         gain = max(value - objective, 0.0)
         if phase == JUMP and jump == jump_limit:
-            factor = STEP_LIMIT_FACTOR if accepted else 1.0 / STEP_LIMIT_FACTOR
-            jump_limit = max(jump_limit * factor, FIRST_STEP_LIMIT)
+            jump_limit = _next_limit(jump_limit, accepted)
         if accepted:
             objective, log_z = value, value_log_z
             if phase == PLAIN:
@@ -234,17 +255,8 @@ def climb_into(
             if phase != FIRST or rule == VB:
                 trace[n_trace] = constant + objective
                 n_trace += 1
-        # A prior density of 0 at the start is left behind by the first M step; a likelihood of 0 never is.
-        if not log_z > -np.inf:
-            outcome = IMPOSSIBLE
-            break
-        if phase == PLAIN and gain < threshold:
-            outcome = CONVERGED
-            break
-        if evaluations >= allowed:
-            break
-        if stop[0] != 0:
-            outcome = INTERRUPTED
+        outcome = _verdict(log_z, phase == PLAIN and gain < threshold, evaluations >= allowed, stop[0] != 0)
+        if outcome != GO_ON:
             break
         jump = 1.0
         if accelerate:
@@ -254,16 +266,8 @@ def climb_into(
                 jump = min(_step_length(coordinates[trial], coordinates[current], coordinates[3]), jump_limit)
         if jump > LEAST_JUMP:
             phase, place = JUMP, extra
-            _extrapolate(
-                rule,
-                program.row_start,
-                jump,
-                coordinates[trial],
-                coordinates[current],
-                coordinates[3],
-                potentials[extra],
-                coordinates[extra],
-            )
+            triple = (coordinates[trial], coordinates[current], coordinates[3])
+            _extrapolate(rule, program.row_start, jump, triple, potentials[extra], coordinates[extra])
         else:
             phase, place = PLAIN, trial
             _copy(following[current], potentials[trial])
