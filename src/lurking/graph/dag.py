@@ -38,11 +38,22 @@ class Dag:
     Attributes are read-only; what is derived (children, topological order, hash, canonical form) is kept once computed.
     """
 
-    __slots__ = ("_as_written", "_canonical", "_children", "_hash", "_hidden", "_nodes", "_order", "_parents")
+    __slots__ = (
+        "_as_written",
+        "_canonical",
+        "_children",
+        "_hash",
+        "_hidden",
+        "_nodes",
+        "_observed",
+        "_order",
+        "_parents",
+    )
 
     _nodes: tuple[str, ...]
     _parents: dict[str, tuple[str, ...]]
     _hidden: Mapping[str, int]
+    _observed: tuple[str, ...]
     _order: tuple[str, ...]
     _as_written: tuple[Edge, ...]
     _children: dict[str, tuple[str, ...]] | None
@@ -58,6 +69,7 @@ class Dag:
         _store(self, "_nodes", names)
         _store(self, "_parents", parents)
         _store(self, "_hidden", MappingProxyType({} if hidden is None else checked_hidden(names, hidden)))
+        _store(self, "_observed", tuple(name for name in names if name not in self._hidden))
         _store(self, "_order", topological_order(parents))
         # Only the star needs the order in which edges of different children were written: it decides where the
         # parents that come by the star stand among the parents a column has by name.
@@ -116,7 +128,7 @@ class Dag:
     @property
     def observed(self) -> tuple[str, ...]:
         """The nodes which are not hidden, in node order."""
-        return tuple(name for name in self._nodes if name not in self._hidden)
+        return self._observed
 
     @property
     def topological_order(self) -> tuple[str, ...]:

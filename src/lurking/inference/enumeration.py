@@ -282,19 +282,20 @@ class _Compiler:
         self.fixed_start.append(self.cells)
         for j in fixed:
             self._append_cells(self._shifts(j, free, grid))
-        slots = np.empty((len(moving), len(rows)), np.int64)
         codes = dict(zip(observed, np.ascontiguousarray(rows.T), strict=True))
-        absent = []
-        has_empty = bool((rows < 0).any())
-        for f, j in enumerate(moving):
+        first, ranks = [], []
+        for j in moving:
             positions, rank = self._configurations(j, seen[j], [codes[v] for v in seen[j]])
             self._check(len(positions) * group.states, 1, group)
-            np.multiply(rank, group.states, out=slots[f])
-            slots[f] += self.cells
-            if has_empty:
-                absent.append(np.logical_or.reduce([codes[v] < 0 for v in seen[j]]))
+            first.append(self.cells)
+            ranks.append(rank)
             self._append_cells((positions[:, None] + self._shifts(j, free, grid)).ravel())
-        if has_empty:
+        slots = np.empty((len(moving), len(rows)), np.int64)
+        if moving:
+            np.multiply(ranks, group.states, out=slots)
+            slots += np.asarray(first)[:, None]
+        if (rows < 0).any():
+            absent = [np.logical_or.reduce([codes[v] < 0 for v in seen[j]]) for j in moving]
             slots[np.asarray(absent)] = self.cells
             self._append_cells(np.full(group.states, layout.size))
         self.states.append(group.states)
@@ -305,11 +306,9 @@ class _Compiler:
 
     def _shifts(self, j: int, free: dict[int, int], grid: IntArray) -> IntArray:
         """Return the flat position of family j for every joint state, observed variables at state 0, (S,)."""
-        shifts = np.full(grid.shape[1], self.layout.offsets[j], np.int64)
-        for variable, stride in self.layout.strides[j].items():
-            if variable in free:
-                shifts += stride * grid[free[variable]]
-        return shifts
+        strides = self.layout.strides[j]
+        shifts = self.layout.offsets[j] + sum(strides[v] * grid[free[v]] for v in strides if v in free)
+        return np.asarray(shifts, np.int64)
 
     def _configurations(self, j: int, seen: list[int], codes: list[IntArray]) -> tuple[IntArray, IntArray]:
         """Return the positions of the observed configurations of family j and which one each row has.
