@@ -165,6 +165,17 @@ def structures(paths: dict[str, Path], name: str, rounds: int, with_targets: boo
     return rows, {"rows": [asdict(row) for row in rows], "one_thread": one, "two_threads": two}
 
 
+def starts(path: Path) -> tuple[list[Row], Measured]:
+    """Eight starts of one larger fit, with one and with two threads: where threads can show what they bring."""
+    import ours
+
+    one, two = ours.many_starts(path, workers=1), ours.many_starts(path, workers=2)
+    what = "8 starts of 50 VB iterations, latent class, 10000 rows"
+    gain = ratio_of(one["seconds"], two["seconds"])
+    row = Row(f"{what}, 2 threads", two["seconds"], "lurking, 1 thread", one["seconds"], gain, "-", verdict(None))
+    return [row], {"rows": [asdict(row)], "one_thread": one, "two_threads": two}
+
+
 def ratio_of(peer_seconds: float | None, our_seconds: float | None) -> float | None:
     """Peer seconds over lurking's, None where either is missing."""
     if peer_seconds is None or our_seconds is None:
@@ -228,6 +239,9 @@ def main() -> None:
             some, details = structures(paths, name, options.rounds if with_targets else 1, with_targets)
             rows += some
             record["comparisons"].append(details)
+        some, details = starts(paths["lca_10000"])
+        rows += some
+        record["comparisons"].append(details)
     print_table(rows)
     (options.out / "bench.json").write_text(json.dumps(record, indent=1) + "\n")
 

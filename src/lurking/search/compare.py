@@ -110,8 +110,7 @@ def compare(
         evidences = evaluate(problem, chosen, fit_options, own)
         return Row(names[index], problem.full_dag, problem.dimension, evidences)
 
-    for dag in dags:
-        check_columns(dag, data)
+    check_columns(dags[0], data)
     data.patterns(dags[0].observed)  # counted once here, not once per thread
     meter.begin("structures", len(dags))
     try:
