@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,15 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 CodeArray: TypeAlias = NDArray[np.int32]
 BoolArray: TypeAlias = NDArray[np.bool_]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return the array, which from now on cannot be written to: results share memory and must not change."""
+    array.flags.writeable = False
+    return array
+
 
 Level: TypeAlias = Hashable
 """One state of a categorical variable as the user knows it: text, integer, float or bool."""

@@ -9,7 +9,7 @@ import typer
 
 from lurking.cli import options as opt
 from lurking.cli import output as out
-from lurking.errors import OptionError, nearest_hint
+from lurking.errors import OptionError
 from lurking.evidence.base import score_names
 from lurking.graph.dag import Dag
 from lurking.io.models_file import parse_models, read_models
@@ -35,6 +35,8 @@ def compare(
     prior: opt.PriorOption = "1.0",
     at: opt.AtOption = None,
     dimension: opt.DimensionOption = None,
+    start: opt.StartOption = None,
+    budget: opt.BudgetOption = None,
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = 10,
     tournament: opt.TournamentOption = 0,
@@ -49,14 +51,14 @@ def compare(
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Rank structures by their evidence, with a uniform prior over them."""
+    """Rank several structures by their evidence."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
-    own = opt.of_scores(names, {"at": at, "dimension": dimension})
-    dags = _models(models, model, opt.hidden_cardinalities(hidden))
+    own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
+    dags = _models(models, model)
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop)
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
-    choices |= {"max_iter": max_iter, "tol": tol}
+    choices |= {"max_iter": max_iter, "tol": tol, "hidden": opt.hidden_cardinalities(hidden)}
     results: list[tuple[str, Comparison]] = []
     with opt.work(workers) as pool:
         for word, chosen in priors.items():
@@ -71,34 +73,21 @@ def compare(
         for word, comparison in results:
             print_comparison(f"prior {word}", comparison)
     if results[-1][1].interrupted:
-        raise out.Interrupted(f"{len(results[-1][1])} of {len(dags)} models were finished")
+        raise out.Interrupted(f"{len(results[-1][1].rows)} of {len(dags)} models were finished")
 
 
-def _models(path: Path | None, texts: list[str] | None, hidden: dict[str, int]) -> dict[str, Dag]:
+def _models(path: Path | None, texts: list[str] | None) -> dict[str, Dag]:
     models: dict[str, Dag] = {}
     if path is not None:
-        models |= read_models(path, hidden)
+        models |= read_models(path)
     for text in texts or []:
-        for name, dag in parse_models(text, f"--model {text!r}", hidden).items():
+        for name, dag in parse_models(text, f"--model {text!r}").items():
             if name in models:
                 raise OptionError(f"the model name {name!r} is used twice; names must differ")
             models[name] = dag
-    for name, states in hidden.items():
-        if not any(dag.hidden.get(name) == states for dag in models.values()):
-            raise OptionError(_no_effect(name, states, models))
     if not models:
         raise OptionError("no model was given; use --models FILE or --model 'name: arrows'")
     return models
-
-
-def _no_effect(name: str, states: int, models: dict[str, Dag]) -> str:
-    """Say why a --hidden option changes no model."""
-    bracketed = sorted({dag.hidden[name] for dag in models.values() if name in dag.hidden})
-    if bracketed:
-        listed = ", ".join(map(str, bracketed))
-        return f"--hidden gives {name!r} {states} states, but its brackets say {listed} in every model; say it once"
-    known = sorted({node for dag in models.values() for node in dag.nodes})
-    return f"--hidden names {name!r}, which is in no model{nearest_hint(name, known)}; it must be one of their names"
 
 
 def print_comparison(title: str, comparison: Comparison) -> None:

@@ -23,7 +23,7 @@ def demo(
     folder: Annotated[Path, typer.Option("--out", help="Folder for the picture.")] = Path(),
     seed: Annotated[int, typer.Option("--seed", parser=whole, metavar="N", help="Seed of all random numbers.")] = 0,
 ) -> None:
-    """How many kinds of slides did seven pathologists see? Classes chosen by evidence, with a picture."""
+    """Do the main job on a bundled real data set."""
     seed_sequence(seed)
     path = folder / "lurking-demo.png"
     try:

@@ -10,6 +10,7 @@ import typer
 from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.inference.network import Network
+from lurking.inference.problem import Problem
 from lurking.learn.api import fit as fit_structure
 from lurking.learn.fit import Fit
 from lurking.learn.loop import Status
@@ -37,7 +38,7 @@ def fit(
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Fit a structure with hidden variables and empty cells; report classes, fit statistics and what is doubtful."""
+    """Fit one structure; report its hidden states and the fit."""
     chosen = opt.parse_prior(prior)
     dag = opt.parse_model(model, hidden)
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop)
@@ -100,21 +101,13 @@ def fit_content(result: Fit) -> dict[str, object]:
 
 def print_fit(result: Fit) -> None:
     """Print a fit for people."""
-    problem, statistics = result.problem, result.statistics
-    out.say(f"{problem.full_dag}   ({problem.dimension} parameters, n = {problem.n:g})")
-    out.say(f"{result.method}: objective {result.objective:.4f}; {result.status.sentence} ({result.n_iter} E-steps)")
-    out.say(f"starts: {result.spread}")
+    statistics = result.statistics
+    out.say(str(result).partition("\nnote: ")[0])
     for name in result.network.dag.hidden:
         print_profiles(result.network, name)
     out.say()
-    test = f", p = {statistics.p_value:.3g}" if statistics.p_value is not None else ""
-    out.say(
-        f"ln p(y|θ) = {statistics.loglik:.4f}   AIC {statistics.aic:.2f}   BIC {statistics.bic:.2f} (lower is better)"
-    )
-    out.say(
-        f"G² = {statistics.g_squared:.2f}, X² = {statistics.x_squared:.2f} "
-        f"on {statistics.degrees_of_freedom} degrees of freedom{test} ({statistics.n_complete:g} complete rows)"
-    )
+    where = {"vb": "the posterior mean", "ml": "the ML estimate"}.get(result.method, "the MAP estimate")
+    out.say(f"at {where}: {statistics}")
     for name, value in statistics.entropy_r2.items():
         out.say(f"entropy R² of {name} = {value:.3f}")
     worst = [r for r in statistics.bivariate_residuals[:3] if r.value > 1.0]
@@ -123,6 +116,7 @@ def print_fit(result: Fit) -> None:
         out.say(f"pairs that the model explains worst (bivariate residual): {listed}")
     for issue in result.issues:
         out.warn(str(issue))
+    warn_of_empty_rows(result.problem)
 
 
 def print_profiles(network: Network, hidden: str) -> None:
@@ -142,3 +136,9 @@ def print_profiles(network: Network, hidden: str) -> None:
             )
     out.say()
     out.print_table(f"states of {hidden}, largest first: p(level | state)", header, rows, left=2)
+
+
+def warn_of_empty_rows(problem: Problem) -> None:
+    """Tell of rows that say nothing about the model."""
+    if problem.n_empty:
+        out.warn(f"{problem.n_empty:g} of {problem.n:g} rows have no observed cell of the model; they count in n")

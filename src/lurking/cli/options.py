@@ -65,6 +65,10 @@ PriorOption = Annotated[
     str,
     typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys; several by commas are reported apart."),
 ]
+StartOption = Annotated[str | None, typer.Option("--start", help="Start of vb: prior (default) or map.")]
+BudgetOption = Annotated[
+    int | None, typer.Option("--budget", parser=whole, metavar="N", help="Count tables that exact may hold.")
+]
 OnePriorOption = Annotated[str, typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys.")]
 AtOption = Annotated[
     str | None, typer.Option("--at", help="Point estimate behind bic, cs, …: map (default), map-probability or ml.")
@@ -198,4 +202,4 @@ def of_scores(names: list[str], options: dict[str, Any]) -> dict[str, Any]:
 def work(workers: int | None) -> Iterator[dict[str, Any]]:
     """Give a pool of threads and a progress bar; on a pool even a single climb can be interrupted."""
     with ThreadPoolExecutor(worker_count(workers), thread_name_prefix="lurking") as pool, Bar() as bar:
-        yield {"executor": pool, "progress": bar}
+        yield {"executor": pool, "progress": bar, "keep_interrupted": True}

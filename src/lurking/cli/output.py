@@ -107,4 +107,6 @@ def number(value: float, digits: int = 3) -> str:
 
 def probability(value: float) -> str:
     """Return a probability for a table; tiny ones are not shown as 0."""
-    return f"{value:.4f}" if value >= 0.0001 or value == 0.0 else f"{value:.1e}"
+    if value >= 0.0001:
+        return f"{value:.4f}"
+    return f"{value:.1e}" if value > 1e-300 else "<1e-300"

@@ -15,6 +15,7 @@ from lurking.data.frames import pandas_frame
 from lurking.data.table import Table
 from lurking.errors import DataError, OptionError
 from lurking.inference.network import Network
+from lurking.types import Frame
 
 SHOWN = 20
 
@@ -27,42 +28,58 @@ def predict(
     ] = None,
     impute: Annotated[bool, typer.Option("--impute", help="Fill the empty cells instead.")] = False,
     destination: Annotated[Path | None, typer.Option("--out", help="Write all rows here (.csv or .parquet).")] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", metavar="COLUMNS", help="Columns of the data to carry along."),
+    ] = None,
     weights: opt.WeightsOption = None,
     na_values: opt.NaValuesOption = None,
     drop: opt.DropOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Give every row its probabilities: of the hidden variables, of a target, or of its empty cells."""
+    """Tell hidden states, a target or empty cells of rows."""
     if impute and target is not None:
         raise OptionError("--impute and --target exclude each other; use one of them")
     network = Network.load(model)
     states = {name: network.levels[name] for name in network.dag.observed if name != target}
     table = opt.read_data(data, weights, None, None, na_values, drop, unique=False, known_levels=states)
     _check_columns(network, table, target)
-    columns = _imputed(network, table) if impute else _predicted(network, table, target)
+    columns = {name: table.to_frame()[name].to_numpy(dtype=object) for name in opt.listed(keep)}
+    columns |= _imputed(network, table) if impute else _predicted(network, table, target)
     frame = pandas_frame(columns)
     if destination is not None:
         write_frame(frame, destination)
     if json:
-        out.print_json(
-            "predict",
-            {
-                "model": str(model),
-                "data": str(data),
-                "target": target,
-                "rows": table.n_rows,
-                "columns": {name: _json_cells(values) for name, values in columns.items()},
-            },
-        )
-        return
-    shown = frame.head(SHOWN)
-    rows = [
-        [str(number + 1), *(_cell(value) for value in row)] for number, row in enumerate(shown.itertuples(index=False))
+        content = {"model": str(model), "data": str(data), "target": target, "rows": table.n_rows}
+        cells = {name: _json_cells(values) for name, values in columns.items()}
+        out.print_json("predict", {**content, "columns": cells})
+    elif destination is not None:
+        out.say(f"{table.n_rows} rows written to {destination}")
+    elif impute:
+        _print_filled(network, table)
+    else:
+        _print_rows(frame, table.n_rows)
+
+
+def _print_rows(frame: Frame, n_rows: int) -> None:
+    shown = frame.head(SHOWN).itertuples(index=False)
+    rows = [[str(number), *(_cell(value) for value in row)] for number, row in enumerate(shown, start=1)]
+    out.print_table(f"{n_rows} rows", ["row", *frame.columns], rows)
+    if n_rows > SHOWN:
+        out.say(f"… and {n_rows - SHOWN} more rows (with --out FILE or --json)")
+
+
+def _print_filled(network: Network, table: Table) -> None:
+    """Print the filled cells alone: where, with what, how surely."""
+    cells = [
+        (int(row) + 1, name, network.levels[name][int(p.argmax())], float(p.max()))
+        for name, (rows, probabilities) in network.impute(table).cells.items()
+        for row, p in zip(rows, probabilities, strict=True)
     ]
-    out.print_table(f"{table.n_rows} rows", ["row", *frame.columns], rows)
-    if table.n_rows > SHOWN:
-        rest = f"in {destination}" if destination is not None else "with --out FILE or --json"
-        out.say(f"… and {table.n_rows - SHOWN} more rows ({rest})")
+    rows = [[str(row), name, str(level), out.number(p)] for row, name, level, p in sorted(cells, key=lambda c: c[:2])]
+    out.print_table(f"{len(rows)} empty cells", ["row", "column", "filled with", "p"], rows[:SHOWN], left=3)
+    if len(rows) > SHOWN:
+        out.say(f"… and {len(rows) - SHOWN} more cells (with --out FILE or --json)")
 
 
 def _check_columns(network: Network, table: Table, target: str | None) -> None:
@@ -82,10 +99,8 @@ def _predicted(network: Network, table: Table, target: str | None) -> dict[str, 
         columns["ln_p_row"] = network.loglik(table)
     targets = [target] if target is not None else list(network.dag.hidden)
     for name in targets:
-        prediction = network.predict(table, name)
-        columns[name] = np.asarray(prediction.labels, dtype=object)
-        for k, level in enumerate(prediction.levels):
-            columns[f"p({name}={level})"] = prediction.probabilities[:, k]
+        frame = network.predict(table, name).to_frame()
+        columns |= {column: frame[column].to_numpy() for column in frame.columns}
     return columns
 
 

@@ -8,6 +8,7 @@ import typer
 
 from lurking.cli import options as opt
 from lurking.cli import output as out
+from lurking.cli.fit import warn_of_empty_rows
 from lurking.errors import TooLarge, UndefinedScore
 from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence, evaluate, get_score, score_names
@@ -26,10 +27,8 @@ def score(
     prior: opt.PriorOption = "1.0",
     at: opt.AtOption = None,
     dimension: opt.DimensionOption = None,
-    start: Annotated[str | None, typer.Option("--start", help="Start of vb: prior (default) or map.")] = None,
-    budget: Annotated[
-        int | None, typer.Option("--budget", parser=opt.whole, metavar="N", help="Count tables that exact may hold.")
-    ] = None,
+    start: opt.StartOption = None,
+    budget: opt.BudgetOption = None,
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = 10,
     tournament: opt.TournamentOption = 0,
@@ -44,7 +43,7 @@ def score(
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Say how much evidence the data hold for one structure: ln p(data | structure) by several scores."""
+    """Score one structure: ln p(data | structure)."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
     own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
@@ -86,6 +85,10 @@ def _print(results: list[Result]) -> None:
 
 def _report_rest(results: list[Result], asked: int, is_interrupted: bool) -> None:
     """Say on stderr which scores have no value, and whether the user stopped the work."""
+    problem = results[0].problem
+    for name in problem.full_dag.barren:
+        out.warn(f"{name}: no observed variable depends on it, so the data say nothing about it; check the arrows")
+    warn_of_empty_rows(problem)
     for result in results:
         for name, refusal in result.refusals.items():
             out.warn(f"{name} was left out: {refusal}")

@@ -301,12 +301,14 @@ def check_one_family(raw: RawColumn) -> None:
 def finite_numbers(raw: RawColumn) -> FloatArray:
     """Return the distinct values as float64, shape (u,); text, bools and infinite numbers are a `DataError`."""
     if isinstance(raw.distinct, list):
-        for index, value in enumerate(raw.distinct):
-            if isinstance(value, str | bool):
-                raise DataError(
-                    f"column {raw.name!r}, row {raw.first_row(index)}: {shown(value)} is not a number; "
-                    "a continuous column holds only numbers"
-                )
+        wrong = [index for index, value in enumerate(raw.distinct) if isinstance(value, str | bool)]
+        # Among texts, the one that does not even look like a number is the one to name.
+        wrong.sort(key=lambda index: bool(PLAIN_NUMBER.fullmatch(str(raw.distinct[index]).strip())))
+        if wrong:
+            raise DataError(
+                f"column {raw.name!r}, row {raw.first_row(wrong[0])}: {shown(raw.distinct[wrong[0]])} is not a "
+                "number; a continuous column holds only numbers"
+            )
     try:
         numbers = np.asarray(raw.distinct, dtype=np.float64) + 0.0
     except OverflowError:

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lurking.data.coding import Coding, check_column_names, code_by_levels, code_column, code_weights
+from lurking.data.coding import (
+    Coding,
+    check_column_names,
+    checked_levels,
+    code_by_levels,
+    code_column,
+    code_weights,
+)
 from lurking.data.column import Column, ColumnSummary
 from lurking.data.frames import pandas_frame, source_from_frame
 from lurking.data.messages import listed, shown, unknown_column
@@ -132,10 +139,17 @@ class Table:
     def from_codes(cls, columns: Mapping[str, tuple[CodeArray, Sequence[Level]]]) -> Table:
         """Return a table of categorical columns given as {name: (codes, levels)}; a code of -1 is a missing cell."""
         names = check_column_names(list(columns))
+        if not names:
+            raise DataError("no column was given; a table needs at least one")
         by_name = {}
         for name in names:
-            codes, levels = columns[name]
-            by_name[name] = Column.categorical(name, np.asarray(codes, np.int32), tuple(levels), declared=True)
+            given, levels = columns[name]
+            states = checked_levels(name, levels)
+            codes = np.array(given, np.int32)
+            wrong = codes[(codes < -1) | (codes >= len(states))]
+            if wrong.size:
+                raise DataError(f"column {name!r} has the code {wrong[0]}; codes go from -1 to {len(states) - 1}")
+            by_name[name] = Column.categorical(name, codes, tuple(states), declared=True)
         n_rows = len(next(iter(by_name.values())))
         empty = cls((), n_rows, np.ones(n_rows), False, {})
         return empty.with_columns(by_name)
@@ -214,6 +228,8 @@ class Table:
         """
         coding = Coding.from_options(levels)
         coding.check_names(self.columns)
+        if all(self[name].is_categorical and self[name].levels == tuple(given) for name, given in levels.items()):
+            return self
         by_name = {name: self[name] for name in self.columns}
         for name, given in coding.levels.items():
             column = self[name]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-import lurking.evidence.registry  # noqa: F401 - fills the registry
 from lurking.errors import UnknownNameError
 from lurking.evidence.base import Evidence, evaluate
 from lurking.graph.dag import Dag

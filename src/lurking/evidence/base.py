@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import import_module
 from typing import Any
 
 from lurking.errors import OptionError, UndefinedScore, UnknownNameError
@@ -33,7 +34,7 @@ class Evidence:
     ----------
     log_z : the value; never includes ln S.
     log_aliases : ln S over the hidden nodes with an observed descendant, for scores that see one of S equivalent
-        modes; 0 for those that see all of them (exact, map-likelihood, mled, sampled).
+        modes; 0 for exact and sampled values, which see all of them, and by convention for map-likelihood and mled.
     std_error : standard error of `log_z` for sampled values, else None.
     kind : exact, lower_bound, asymptotic, plug_in or estimate.
     method : name of the score.
@@ -97,16 +98,23 @@ def register(name: str, function: ScoreFunction) -> None:
     _SCORES[name] = Score(name, function, (inspect.getdoc(function) or "").partition("\n")[0], options)
 
 
+def _filled() -> dict[str, Score]:
+    """Return the registry, filled by the module that lists all scores."""
+    import_module("lurking.evidence.registry")
+    return _SCORES
+
+
 def score_names() -> tuple[str, ...]:
     """Return the names of all scores, in order of registration."""
-    return tuple(_SCORES)
+    return tuple(_filled())
 
 
 def get_score(name: str) -> Score:
     """Return a score by name; an unknown name lists the choices."""
-    if name not in _SCORES:
-        raise UnknownNameError("score", name, _SCORES)
-    return _SCORES[name]
+    scores = _filled()
+    if name not in scores:
+        raise UnknownNameError("score", name, scores)
+    return scores[name]
 
 
 def evaluate(

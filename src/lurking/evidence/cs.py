@@ -12,7 +12,7 @@ def cheeseman_stutz(problem: Problem, options: FitOptions, *, at: str = "map", d
     """D(λ, N̂) + ln p(y|θ̂) − Σ N̂ ln θ̂, a lower bound for any θ̂ (beal-ghahramani-2006, eq. 27 and theorem 6.1).
 
     It equals B(ln θ̂) of `vb`. With dimension="effective" the term (d − d′)/2 · ln n of chickering-heckerman-1996,
-    eq. 13 is added, and the value is no bound any more.
+    eq. 13 is added, and the value is no bound any more (nothing is added when the value is exact already).
     """
     estimate = point_estimate(problem, options, at)
     d = dimension_of(problem, dimension)
@@ -23,8 +23,9 @@ def cheeseman_stutz(problem: Problem, options: FitOptions, *, at: str = "map", d
     }
     value = parts["completed_evidence"] + parts["loglik"] - parts["completed_loglik"]
     kind = Kind.LOWER_BOUND
-    if dimension == "effective":
-        parts["dimension_correction"] = 0.5 * (problem.dimension - d) * log_n(problem, "cs with its dimension term")
+    log_rows = log_n(problem, "cs with its dimension term") if dimension == "effective" else 0.0
+    if dimension == "effective" and not problem.is_complete:
+        parts["dimension_correction"] = 0.5 * (problem.dimension - d) * log_rows
         value += parts["dimension_correction"]
         kind = Kind.ASYMPTOTIC
     if problem.is_complete:

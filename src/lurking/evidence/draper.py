@@ -11,7 +11,7 @@ from lurking.learn.fit import FitOptions
 
 
 def draper(problem: Problem, options: FitOptions, *, at: str = "map", dimension: str = "standard") -> Evidence:
-    """Ln p(y|θ̂) − d/2 · ln n + d/2 · ln 2π (chickering-heckerman-1996, section 2.3)."""
+    """Ln p(y|θ̂) − d/2 · ln n + d/2 · ln 2π (chickering-heckerman-1996, eq. 10)."""
     d = dimension_of(problem, dimension)
     penalty = -0.5 * d * log_n(problem, "draper")
     constant = 0.5 * d * math.log(2.0 * math.pi)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln, logsumexp
@@ -24,13 +25,15 @@ from lurking.inference.problem import Problem
 from lurking.kernels.reference.special import log_rising
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.runtime.executor import StopFlag
 from lurking.types import FloatArray, IntArray
 
 DEFAULT_BUDGET = 10**6
-CHUNK = 2_000_000
+CHUNK = 4_000_000
+MOST_ENTRIES = 10**9  # of all tables held together, two bytes each
 
 
-def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET) -> Evidence:  # noqa: ARG001
+def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET) -> Evidence:
     """Ln p(y|m) itself, by closed form or by merging equal count tables within `budget` tables held at once."""
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
         raise OptionError(f"budget is {budget!r}; it must be a whole number of tables, at least 1")
@@ -50,7 +53,7 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
             )
         total = 0.0
         for cluster in _clusters(engine):
-            value, tables = _cluster_evidence(engine, cluster, lean.pseudo + counts, int(budget))
+            value, tables = _cluster_evidence(engine, cluster, lean.pseudo + counts, int(budget), options.stop)
             total += value
             held = max(held, tables)
         parts["incomplete_families"] = total
@@ -99,6 +102,36 @@ def _clusters(engine: Engine) -> list[list[_Item]]:
     return list(clusters.values())
 
 
+@dataclass(frozen=True)
+class _Candidates:
+    """Different sums of tables and deltas: hashes (2, m), log multiplicities (m,), (table, delta) (2, m)."""
+
+    hashes: NDArray[np.uint64]
+    values: FloatArray
+    source: IntArray
+
+    @classmethod
+    def none(cls) -> _Candidates:
+        """Return no candidate at all."""
+        return cls(np.empty((2, 0), np.uint64), np.empty(0), np.empty((2, 0), np.int64))
+
+    def with_more(self, hashes: NDArray[np.uint64], values: FloatArray, source: IntArray) -> _Candidates:
+        """Return these and more candidates, equal ones merged by adding their multiplicities."""
+        hashes = np.concatenate([self.hashes, hashes], axis=1)
+        order = np.argsort(hashes[0], kind="stable")
+        hashes = hashes[:, order]
+        opens = np.concatenate([[True], hashes[0, 1:] != hashes[0, :-1]])
+        if np.any(~opens[1:] & (hashes[1, 1:] != hashes[1, :-1])):
+            raise AssertionError("two different count tables share a 64-bit hash")
+        starts = np.flatnonzero(opens)
+        ordered = np.concatenate([self.values, values])[order]
+        tops = np.maximum.reduceat(ordered, starts)
+        lengths = np.diff(np.append(starts, len(ordered)))
+        sums = np.add.reduceat(np.exp(ordered - np.repeat(tops, lengths)), starts)
+        first = np.concatenate([self.source, source], axis=1)[:, order[starts]]
+        return _Candidates(hashes[:, starts], tops + np.log(sums), first)
+
+
 class _Tables:
     """Distinct count tables with the log number of completions that lead to each."""
 
@@ -110,28 +143,29 @@ class _Tables:
         self.keys = generator.integers(0, 2**64, size=(2, width), dtype=np.uint64)
         self.hashes = np.zeros((2, 1), np.uint64)
 
-    def add(self, deltas: IntArray, log_weights: FloatArray) -> None:
-        """Replace every table by its sums with the rows of `deltas`, merging equal ones.
+    def add(self, deltas: IntArray, log_weights: FloatArray, budget: int) -> bool:
+        """Replace every table by its sums with the rows of `deltas`, merging equal ones; False beyond `budget` tables.
 
-        Equal tables are found by a 64-bit linear hash; a second one confirms every merge.
+        Equal tables are found by a 64-bit linear hash; a second one confirms every merge. Candidates are made and
+        merged in pieces, so that what is held stays within the budget and not its multiple.
         """
-        steps = (deltas.astype(np.uint64)[None] * self.keys[:, None, :]).sum(axis=2)
-        hashes = (self.hashes[:, :, None] + steps[:, None, :]).reshape(2, -1)
-        log_multiplicity = (self.log_multiplicity[:, None] + log_weights[None, :]).ravel()
-        order = np.argsort(hashes[0], kind="stable")
-        first_hash, second_hash = hashes[0][order], hashes[1][order]
-        opens = np.concatenate([[True], first_hash[1:] != first_hash[:-1]])
-        if np.any(~opens[1:] & (second_hash[1:] != second_hash[:-1])):
-            raise AssertionError("two different count tables share a 64-bit hash")
-        starts = np.flatnonzero(opens)
-        values = log_multiplicity[order]
-        tops = np.maximum.reduceat(values, starts)
-        lengths = np.diff(np.append(starts, len(values)))
-        sums = np.add.reduceat(np.exp(values - np.repeat(tops, lengths)), starts)
-        table, delta = np.divmod(order[starts], len(deltas))
-        self.counts = self.counts[table] + deltas[delta].astype(self.counts.dtype)
-        self.log_multiplicity = tops + np.log(sums)
-        self.hashes = np.stack([first_hash[starts], second_hash[starts]])
+        steps = self.keys @ deltas.astype(np.uint64).T  # modulo 2^64 on purpose
+        piece = max(1, CHUNK // len(self))
+        merged = _Candidates.none()
+        for begin in range(0, len(deltas), piece):
+            chosen = slice(begin, begin + piece)
+            hashes = (self.hashes[:, :, None] + steps[:, None, chosen]).reshape(2, -1)
+            values = (self.log_multiplicity[:, None] + log_weights[None, chosen]).ravel()
+            width = len(log_weights[chosen])
+            index = np.arange(len(values))
+            source = np.stack([index // width, index % width + begin])
+            merged = merged.with_more(hashes, values, source)
+            if len(merged.values) > budget:
+                return False
+        table, delta = merged.source
+        self.counts = self.counts[table] + deltas.astype(self.counts.dtype)[delta]
+        self.log_multiplicity, self.hashes = merged.values, merged.hashes
+        return True
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -141,6 +175,9 @@ def _compositions(total: int, parts: int) -> IntArray:
     """Return all ways to write `total` as an ordered sum of `parts` counts, (ways, parts)."""
     if parts == 1:
         return np.asarray([[total]])
+    if parts == 2:
+        heads = np.arange(total + 1)
+        return np.column_stack([heads, total - heads])
     blocks = []
     for head in range(total + 1):
         tail = _compositions(total - head, parts - 1)
@@ -148,21 +185,24 @@ def _compositions(total: int, parts: int) -> IntArray:
     return np.concatenate(blocks)
 
 
-def _batch(weight: int, states: int, tables: int) -> int:
-    """Return how many repetitions of a row to add at once so that candidates stay below `CHUNK`."""
+def _batch(weight: int, states: int, tables: int, width: int) -> int:
+    """Return how many repetitions of a row to add at once: candidate tables and their entries stay below `CHUNK`."""
     batch = 1
-    while batch < weight and tables * math.comb(batch + states, states - 1) <= CHUNK:
+    while batch < weight and max(4 * tables, width) * math.comb(batch + states, states - 1) <= CHUNK:
         batch += 1
     return batch
 
 
-def _cluster_evidence(engine: Engine, items: list[_Item], base: FloatArray, budget: int) -> tuple[float, int]:
+def _cluster_evidence(
+    engine: Engine, items: list[_Item], base: FloatArray, budget: int, stop: StopFlag
+) -> tuple[float, int]:
     """Return ln Σ_tables multiplicity · exp D(base, table) over one cluster, and the most tables held."""
     layout = engine.layout
     positions = np.unique(np.concatenate([item.positions.ravel() for item in items]))
     place = np.zeros(layout.size, np.int64)
     place[positions] = np.arange(len(positions))
     tables = _Tables(len(positions), sum(item.weight for item in items))
+    limit = min(budget, MOST_ENTRIES // len(positions))
     done, held = 0, 1
     for item in items:
         states = len(item.positions)
@@ -170,16 +210,18 @@ def _cluster_evidence(engine: Engine, items: list[_Item], base: FloatArray, budg
         np.add.at(single, (np.arange(states)[:, None], place[item.positions]), 1)
         left = item.weight
         while left:
-            batch = _batch(left, states, len(tables))
+            if stop.is_set:
+                raise KeyboardInterrupt
+            batch = _batch(left, states, len(tables), len(positions))
             ways = _compositions(batch, states)
-            tables.add(ways @ single, gammaln(batch + 1) - gammaln(ways + 1).sum(axis=1))
+            fits = tables.add(ways @ single, gammaln(batch + 1) - gammaln(ways + 1).sum(axis=1), limit)
             left -= batch
             done += batch
             held = max(held, len(tables))
-            if len(tables) > budget:
+            if not fits:
                 n = sum(i.weight for i in items)
                 raise TooLarge(
-                    f"exact evidence holds more than {budget} count tables after {done} of {n} rows; "
+                    f"exact evidence holds more than {limit} count tables after {done} of {n} rows; "
                     "raise the budget, or use vb or cs (lower bounds)"
                 )
     return float(logsumexp(tables.log_multiplicity + _log_evidence(layout.row_of, positions, base, tables))), held

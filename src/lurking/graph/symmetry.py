@@ -2,7 +2,7 @@
 
 S = Π_{hidden h} r_h! × |{permutations of the hidden nodes that map the structure onto itself, fix every observed node,
 and keep cardinality and prior}|, when the prior is symmetric in the states of every hidden node. Beal & Ghahramani
-(2006, section 4) add ln S to a score that covers one of S equal modes. Their printed example "1728 (= 2! × 3! × 4!)"
+(2006, eq. 24) add ln S to a score that covers one of S equal modes. Their printed example "1728 (= 2! × 3! × 4!)"
 has the right number and lacks a factor: 2!·3!·3!·4!. For any other prior see `lurking.graph.prior_symmetry`.
 
 A node of cardinality 1 has no parameters to exchange. Two relabelings that differ only in what they do to such nodes

@@ -15,6 +15,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from lurking.data.patterns import rank_rows, summed_weights
 from lurking.errors import TooLarge
 from lurking.inference.base import Engine
 from lurking.inference.components import Splitter
@@ -24,7 +25,6 @@ from lurking.runtime.memory import available_bytes, in_words
 from lurking.types import CodeArray, FloatArray, IntArray
 
 BYTES_PER_CELL = 20
-LOOKUP_LIMIT = 1 << 16
 STATE_LIMIT = 1 << 26
 SMALL = 1 << 26  # bytes that are granted without asking the machine
 
@@ -183,33 +183,6 @@ def _by_missingness(codes: CodeArray) -> list[tuple[int, IntArray]]:
     return result
 
 
-def _unique_rows(matrix: IntArray, cards: list[int], weights: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return (unique rows, summed weights, unique row of each row) of a matrix of codes, −1 for an empty cell."""
-    span = math.prod(card + 1 for card in cards)
-    if span >= 1 << 62:
-        unique, inverse = np.unique(matrix, axis=0, return_inverse=True)
-        return unique, _summed(weights, inverse.ravel(), len(unique)), np.asarray(inverse.ravel(), np.int64)
-    key = np.zeros(len(matrix), np.int64)
-    for column, card in enumerate(cards):
-        key = key * (card + 1) + (matrix[:, column] + 1)
-    if span <= LOOKUP_LIMIT:
-        present = np.zeros(span, bool)
-        present[key] = True
-        rank = np.cumsum(present) - 1
-        inverse = rank[key]
-        keys = np.flatnonzero(present)
-    else:
-        keys, inverse = np.unique(key, return_inverse=True)
-    first = np.empty(len(keys), np.int64)
-    first[inverse] = np.arange(len(key))
-    return matrix[first], _summed(weights, inverse, len(keys)), np.asarray(inverse, np.int64)
-
-
-def _summed(weights: FloatArray, inverse: IntArray, size: int) -> FloatArray:
-    """Return the weights added up by unique row, (size,)."""
-    return np.asarray(np.bincount(inverse, weights, minlength=size), np.float64)
-
-
 def _starts(lengths: list[int]) -> IntArray:
     """Return where each of several consecutive pieces begins, and where the last one ends."""
     return np.fromiter(accumulate(lengths, initial=0), np.int64, len(lengths) + 1)
@@ -275,7 +248,9 @@ class _Compiler:
         patterns = group.all_patterns
         matrix = self.engine.codes[patterns][:, observed].astype(np.int64)
         cards = [layout.cardinalities[v] for v in observed]
-        rows, weights, group.row_of_pattern = _unique_rows(matrix, cards, self.engine.weights[patterns])
+        group.row_of_pattern, first_of_row = rank_rows(list(matrix.T), cards, len(matrix))
+        rows = matrix[first_of_row]
+        weights = summed_weights(group.row_of_pattern, self.engine.weights[patterns], len(rows))
         grid = np.indices(group.cards).reshape(len(group.cards), -1)
         fixed = [j for j in families if not seen[j]]
         moving = [j for j in families if seen[j]]

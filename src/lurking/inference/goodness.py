@@ -11,7 +11,9 @@ from scipy.special import gammaincc, xlogy
 
 from lurking.data.table import Table
 from lurking.inference.network import Network
-from lurking.types import BoolArray, CodeArray, FloatArray
+from lurking.types import CodeArray, FloatArray
+
+PAIR_LIMIT = 3000
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Goodness:
 
     `g_squared`, `x_squared` and `p_value` compare the complete rows with the model's table of all cells;
     `n_complete` says how many rows that were. `degrees_of_freedom` = cells − 1 − d, and may be negative when the model
-    has more parameters than the table has cells. AIC and BIC are −2 ln p(y|θ̂) + penalty: lower is better.
+    has more parameters than the table has cells. `p_value` is None then, and when there are fewer complete rows than
+    cells: G² is far from χ² on such sparse tables. AIC and BIC are −2 ln p(y|θ̂) + penalty: lower is better.
     """
 
     n: float
@@ -39,11 +42,23 @@ class Goodness:
     aic: float
     bic: float
     g_squared: float
-    x_squared: float
+    x_squared: float | None
     degrees_of_freedom: int
     p_value: float | None
     entropy_r2: dict[str, float]
     bivariate_residuals: tuple[BivariateResidual, ...]
+
+    def __str__(self) -> str:
+        test = "no degrees of freedom left"
+        if self.degrees_of_freedom > 0:
+            freedom = str(self.degrees_of_freedom) if self.degrees_of_freedom < 10**9 else "over 1e9"
+            test = f"on {freedom} degrees of freedom, "
+            test += "table too sparse for a p-value" if self.p_value is None else f"p = {self.p_value:.3g}"
+        pearson = "too large" if self.x_squared is None else f"{self.x_squared:.2f}"
+        return (
+            f"ln p(y|θ) = {self.loglik:.4f}, AIC {self.aic:.2f}, BIC {self.bic:.2f} (lower is better)\n"
+            f"G² = {self.g_squared:.2f}, X² = {pearson}, {test} ({self.n_complete:g} complete rows)"
+        )
 
 
 def goodness_of_fit(network: Network, table: Table, dimension: int | None = None) -> Goodness:
@@ -54,11 +69,13 @@ def goodness_of_fit(network: Network, table: Table, dimension: int | None = None
     observed = network.dag.observed
     coded = table.with_columns_coded({name: network.levels[name] for name in observed})
     patterns = coded.patterns(observed)
-    loglik = network.loglik(coded)
-    total = float(coded.weights @ loglik)
+    row_loglik = network.loglik(coded)
+    total = float(coded.weights @ row_loglik)
+    loglik = np.zeros(len(patterns.weights))
+    loglik[patterns.inverse] = row_loglik
     n, d = coded.n, network.relevant_dimension if dimension is None else dimension
     complete = (patterns.codes >= 0).all(axis=1) & (patterns.weights > 0)
-    g_squared, x_squared, n_complete = _against_saturated(network, coded, patterns.weights, complete)
+    g_squared, x_squared, n_complete = _against_saturated(loglik[complete], patterns.weights[complete])
     cells = math.prod(len(network.levels[name]) for name in observed)
     freedom = cells - 1 - d
     return Goodness(
@@ -71,26 +88,25 @@ def goodness_of_fit(network: Network, table: Table, dimension: int | None = None
         g_squared=g_squared,
         x_squared=x_squared,
         degrees_of_freedom=freedom,
-        p_value=float(gammaincc(0.5 * freedom, 0.5 * g_squared)) if freedom > 0 else None,
+        p_value=float(gammaincc(0.5 * freedom, 0.5 * g_squared)) if freedom > 0 and n_complete >= cells else None,
         entropy_r2=_entropy_r2(network, coded),
         bivariate_residuals=_bivariate_residuals(network, patterns.codes, patterns.weights),
     )
 
 
-def _against_saturated(
-    network: Network, table: Table, weights: FloatArray, complete: BoolArray
-) -> tuple[float, float, float]:
-    """Return (G², X², n) of the complete rows: 2 Σ f ln(f/e) and Σ (f − e)²/e, empty cells included in X²."""
-    n = float(weights[complete].sum())
+def _against_saturated(loglik: FloatArray, seen: FloatArray) -> tuple[float, float | None, float]:
+    """Return (G², X², n) of complete patterns with frequencies f and cell probabilities p: e = n p.
+
+    G² = 2 Σ f ln(f/e); X² = Σ over all cells (f − e)²/e = Σ f²/e − n, None when it is beyond floating point.
+    """
+    n = float(seen.sum())
     if n == 0.0:
         return 0.0, 0.0, 0.0
-    row_loglik = np.zeros(len(weights))
-    row_loglik[table.patterns(network.dag.observed).inverse] = network.loglik(table)
-    seen = weights[complete]
-    expected = n * np.exp(row_loglik[complete])
-    g_squared = 2.0 * float(xlogy(seen, seen / expected).sum())
-    x_squared = float(((seen - expected) ** 2 / expected).sum()) + max(n - float(expected.sum()), 0.0)
-    return max(g_squared, 0.0), x_squared, n
+    gap = np.log(seen) - math.log(n) - loglik
+    with np.errstate(over="ignore"):
+        x_squared = float((seen * np.exp(gap)).sum()) - n
+    g_squared = 2.0 * float((seen * gap).sum())
+    return max(g_squared, 0.0), max(x_squared, 0.0) if math.isfinite(x_squared) else None, n
 
 
 def _entropy_r2(network: Network, table: Table) -> dict[str, float]:
@@ -104,9 +120,33 @@ def _entropy_r2(network: Network, table: Table) -> dict[str, float]:
     return result
 
 
+class _Pairs:
+    """Joint distributions of pairs; a latent class model has them as one small matrix product."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        roots = {network.dag.parents(name) for name in network.dag.observed}
+        self.is_cheap = len(roots) == 1 and len(next(iter(roots))) == 1 and next(iter(roots))[0] in network.dag.hidden
+        if self.is_cheap:
+            self.sizes = network.joint(next(iter(roots)))
+
+    def joint(self, first: str, second: str) -> FloatArray:
+        """Return p(first, second)."""
+        if not self.is_cheap:
+            return self.network.joint([first, second])
+        tables = self.network.tables
+        return np.asarray((tables[first] * self.sizes[:, None]).T @ tables[second], np.float64)
+
+
 def _bivariate_residuals(network: Network, codes: CodeArray, weights: FloatArray) -> tuple[BivariateResidual, ...]:
-    """Return the residuals of all pairs of observed columns over the rows where both are present, largest first."""
+    """Return the residuals of all pairs of observed columns over the rows where both are present, largest first.
+
+    Outside latent class models each pair needs an elimination of its own; beyond `PAIR_LIMIT` pairs none is computed.
+    """
     observed = network.dag.observed
+    pairs = _Pairs(network)
+    if not pairs.is_cheap and len(observed) * (len(observed) - 1) // 2 > PAIR_LIMIT:
+        return ()
     residuals = []
     for a, b in itertools.combinations(range(len(observed)), 2):
         sizes = [len(network.levels[observed[a]]), len(network.levels[observed[b]])]
@@ -117,7 +157,7 @@ def _bivariate_residuals(network: Network, codes: CodeArray, weights: FloatArray
             continue
         key = codes[both, a].astype(np.int64) * sizes[1] + codes[both, b]
         seen = np.bincount(key, weights[both], minlength=sizes[0] * sizes[1])
-        expected = n * network.joint([observed[a], observed[b]]).ravel()
+        expected = n * pairs.joint(observed[a], observed[b]).ravel()
         gap = np.where(seen == expected, 0.0, (seen - expected) ** 2 / np.maximum(expected, 1e-300))
         residuals.append(BivariateResidual(observed[a], observed[b], float(gap.sum()) / freedom))
     return tuple(sorted(residuals, key=lambda residual: -residual.value))

@@ -32,21 +32,26 @@ def effective_dimension(layout: Layout, seed: int = 0) -> int:
         if jacobian.size:
             singular = np.linalg.svd(jacobian, compute_uv=False)
             best = max(best, int((singular > 1e-9 * singular[0]).sum()))
+        if best == layout.dimension:
+            break
     return best
 
 
 def _observed_cells(layout: Layout, generator: np.random.Generator) -> CodeArray:
     """Return cells of the observed joint table as codes over all nodes: all of them, or a random choice."""
     hidden = layout.dag.hidden
-    observed = [j for j, name in enumerate(layout.nodes) if name not in hidden]
+    # A variable with one state adds no cell; its code is 0 everywhere.
+    single = [j for j, cardinality in enumerate(layout.cardinalities) if cardinality == 1]
+    observed = [j for j, name in enumerate(layout.nodes) if name not in hidden and j not in single]
     cards = [layout.cardinalities[j] for j in observed]
     total = 1
     for card in cards:
         total *= card
     if total <= max(CELL_LIMIT, 2 * layout.dimension + 64):
-        cells = np.indices(cards).reshape(len(cards), -1).T
+        cells = np.indices(cards).reshape(len(cards), -1).T if cards else np.zeros((1, 0), np.int64)
     else:
         cells = generator.integers(0, cards, size=(2 * layout.dimension + 64, len(cards)))
     codes = np.full((len(cells), len(layout.nodes)), -1, np.int32)
     codes[:, observed] = cells
+    codes[:, single] = 0
     return codes

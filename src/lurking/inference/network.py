@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from lurking.data.column import Column
+from lurking.data.frames import pandas_frame
 from lurking.data.table import Table, as_table
-from lurking.errors import DataError, OptionError, StructureError, nearest_hint
+from lurking.errors import DataError, LurkingWarning, OptionError, StructureError, nearest_hint
 from lurking.graph.dag import Dag
 from lurking.inference.elimination import Factor, eliminate
 from lurking.inference.enumeration import EnumerationEngine
@@ -20,10 +22,10 @@ from lurking.inference.problem import node_codes
 from lurking.models.discrete.document import Document, read_document, versions, write_document
 from lurking.models.discrete.layout import Layout
 from lurking.runtime.rng import Seed, seed_sequence
-from lurking.types import BoolArray, FloatArray, IntArray, Level
+from lurking.types import BoolArray, FloatArray, Frame, IntArray, Level, read_only
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prediction:
     """p(target | the other cells of the row) for every row."""
 
@@ -32,13 +34,20 @@ class Prediction:
     probabilities: FloatArray
     """(rows, states)."""
 
+    def to_frame(self) -> Frame:
+        """Return a pandas DataFrame: the most probable state, then the probability of each state."""
+        columns: dict[str, Any] = {self.target: np.asarray(self.labels, dtype=object)}
+        for k, level in enumerate(self.levels):
+            columns[f"p({self.target}={level})"] = self.probabilities[:, k]
+        return pandas_frame(columns)
+
     @cached_property
     def labels(self) -> list[Level]:
         """The most probable state of each row; the first of equals."""
         return [self.levels[k] for k in self.probabilities.argmax(axis=1)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Imputation:
     """Empty cells filled with their most probable state, with the probabilities behind each."""
 
@@ -47,7 +56,7 @@ class Imputation:
     """{column: (rows that were empty, their probabilities (m, states))}."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Network:
     """Dag + levels + tables.
 
@@ -65,6 +74,14 @@ class Network:
     theta: FloatArray = field(repr=False)
     alpha: FloatArray | None = field(default=None, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("theta", "alpha"):
+            array = getattr(self, name)
+            if array is not None:
+                if np.shape(array) != (self.layout.size,):
+                    raise StructureError(f"{name} has shape {np.shape(array)}; it must be ({self.layout.size},)")
+                object.__setattr__(self, name, read_only(np.array(array, np.float64)))
 
     @classmethod
     def from_tables(
@@ -100,7 +117,7 @@ class Network:
     @cached_property
     def tables(self) -> dict[str, FloatArray]:
         """{node: table[l, k]} of conditional probabilities."""
-        return self.layout.split(self.theta)
+        return {name: read_only(table) for name, table in self.layout.split(self.theta).items()}
 
     def levels_of(self, name: str) -> tuple[Level, ...]:
         """Return the states of one variable."""
@@ -126,7 +143,10 @@ class Network:
 
     def _coded(self, data: Any, without: str | None = None) -> Table:
         """Return the table with the model's columns (but `without`) recoded to the model's levels."""
-        table = as_table(data)
+        with warnings.catch_warnings():
+            # A column that is empty here has levels all the same: those of the model.
+            warnings.simplefilter("ignore", LurkingWarning)
+            table = as_table(data)
         names = [name for name in self.dag.observed if name in table and name != without]
         return table.with_columns_coded({name: self.levels[name] for name in names})
 
@@ -178,7 +198,7 @@ class Network:
             column = coded[name]
             empty = np.flatnonzero(column.codes < 0) if name in self.dag.observed else np.empty(0, np.int64)
             if empty.size:
-                probabilities = self._marginals(coded, name)[empty]
+                probabilities = self._marginals(coded.take(empty), name)
                 codes = column.codes.copy()
                 codes[empty] = probabilities.argmax(axis=1)
                 column = Column.categorical(name, codes, column.levels, declared=True)
@@ -188,13 +208,15 @@ class Network:
 
     def joint(self, names: Sequence[str]) -> FloatArray:
         """Return p(names) with one axis per name, in the order given, by elimination over their ancestors."""
+        names = [names] if isinstance(names, str) else names
         for name in names:
             self._check_name(name)
         if len(set(names)) != len(names):
             raise OptionError(f"joint() got the same variable twice: {list(names)}")
         factors = []
+        needed = {*names, *self.dag.ancestors(names)}
         for name in self.dag.nodes:
-            if name in names or name in self.dag.ancestors(names):
+            if name in needed:
                 scope = (*self.dag.parents(name), name)
                 factors.append(Factor(self.tables[name].reshape([len(self.levels[v]) for v in scope]), scope))
         return eliminate(factors, tuple(names))
@@ -230,6 +252,12 @@ class Network:
         """Read a network written by `save`."""
         document = read_document(path)
         return cls(document.dag, document.levels, document.theta, document.alpha, document.about)
+
+    def __str__(self) -> str:
+        lines = [f"Network: {self.dag}"]
+        for name, sizes in self.class_sizes().items():
+            lines.append(f"p({name}) = {', '.join(f'{size:.4f}' for size in sizes)}")
+        return "\n".join(lines)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):

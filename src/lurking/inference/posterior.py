@@ -8,19 +8,32 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import betaincinv
 
-from lurking.errors import OptionError
+from lurking.errors import OptionError, StructureError, nearest_hint
 from lurking.models.discrete.layout import Layout
-from lurking.types import FloatArray
+from lurking.types import FloatArray, read_only
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DirichletPosterior(Mapping[str, FloatArray]):
     """{node: α[l, k]}; q(θ_jl) = Dir(α_jl) (beal-ghahramani-2006, eq. 56)."""
 
     layout: Layout = field(repr=False)
     flat: FloatArray = field(repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "flat", read_only(self.flat.copy()))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DirichletPosterior):
+            return NotImplemented
+        return self.layout.nodes == other.layout.nodes and np.array_equal(self.flat, other.flat)
+
+    def __hash__(self) -> int:
+        return hash((self.layout.nodes, self.flat.tobytes()))
+
     def __getitem__(self, name: str) -> FloatArray:
+        if name not in self.layout.index:
+            raise StructureError(f"{name!r} is no variable of the network{nearest_hint(name, self.layout.nodes)}")
         return self.layout.table(self.flat, name).copy()
 
     def __iter__(self) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lurking.data.table import Table, as_table
-from lurking.errors import DataError, StructureError, TooLarge, UnknownNameError, nearest_hint
+from lurking.errors import DataError, OptionError, StructureError, TooLarge, UnknownNameError, nearest_hint
 from lurking.graph.dag import Dag
 from lurking.graph.symmetry import log_aliases
 from lurking.inference.base import Engine
@@ -19,7 +19,7 @@ from lurking.inference.reference import ReferenceEngine
 from lurking.models.discrete.layout import Layout
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.memory import available_bytes, in_words
-from lurking.types import CodeArray, FloatArray, Level
+from lurking.types import CodeArray, FloatArray, Level, read_only
 
 Result = TypeVar("Result")
 
@@ -40,7 +40,7 @@ class Problem:
     prior : a Prior, or a number λ for `Prior.symmetric(λ)`.
     hidden : {name: states} of hidden variables that the structure does not mark itself.
     prune : leave out hidden nodes without observed descendant (from d and S too) and, row by row, unobserved cells
-        without observed descendant. Exact evidence does not depend on it; every approximation is better with it.
+        without observed descendant. Exact evidence does not depend on it; every bound is tighter with it.
     engine : "auto", or the name of an exact method to force.
     """
 
@@ -54,8 +54,12 @@ class Problem:
         prune: bool = True,
         engine: str = "auto",
     ) -> None:
+        if not isinstance(dag, Dag | str):
+            raise OptionError(f"the model is a {type(dag).__name__}; give a Dag or its text, then the data")
+        if isinstance(table, str) and ("->" in table or "<-" in table):
+            raise OptionError(f"the data are {table!r}, which reads like a model; give the model first, then the data")
         self.table: Table = as_table(table)
-        structure = Dag.parse(dag, hidden) if isinstance(dag, str) else dag.with_hidden(hidden) if hidden else dag
+        structure = Dag.parse(dag, hidden) if isinstance(dag, str) else marked(dag, hidden or {})
         self.full_dag: Dag = structure.bind(self.table.columns)
         self.prior = Prior.of(prior)
         self.prune = prune
@@ -67,13 +71,19 @@ class Problem:
         cardinalities = {name: self.table[name].cardinality for name in self.full_dag.observed}
         self.layout = checked_layout(self.dag, {**cardinalities, **self.full_dag.hidden})
         self.levels = levels_of(self.full_dag, self.table)
-        self.pseudo: FloatArray = self.prior.pseudo_counts(self.layout, self.levels)
+        self.pseudo: FloatArray = read_only(self.prior.pseudo_counts(self.layout, self.levels))
         self._memory: dict[Hashable, Any] = {}
 
     @cached_property
     def n(self) -> float:
         """Number of rows, counted with their weights."""
         return self.table.n
+
+    @cached_property
+    def n_empty(self) -> float:
+        """Weight of the rows without a single observed cell of the model; they tell nothing but count in n."""
+        patterns = self.table.patterns(self.dag.observed)
+        return float(patterns.weights[(patterns.codes < 0).all(axis=1)].sum())
 
     @cached_property
     def codes(self) -> CodeArray:
@@ -159,6 +169,17 @@ class Problem:
         return layout.join(tables)
 
 
+def marked(dag: Dag, hidden: Mapping[str, int]) -> Dag:
+    """Return the structure with more nodes marked hidden; a node that is marked already must agree."""
+    for name, states in hidden.items():
+        if dag.hidden.get(name, states) != states:
+            raise StructureError(
+                f"hidden variable {name!r} has {dag.hidden[name]} states in the structure and {states} in hidden=; "
+                "say it once"
+            )
+    return dag.with_hidden(hidden) if hidden else dag
+
+
 def check_columns(dag: Dag, table: Table) -> None:
     """Refuse a structure that does not fit the columns of the table."""
     for name in dag.hidden:
@@ -171,7 +192,8 @@ def check_columns(dag: Dag, table: Table) -> None:
         if name not in table.columns:
             raise StructureError(
                 f"{name!r} in the model is no column of the data{nearest_hint(name, table.columns)}; "
-                f"columns are: {', '.join(table.columns)}; a variable without a column must be declared hidden"
+                f"columns are: {', '.join(table.columns)}; "
+                f"a hidden variable needs its number of states, as in {name}[2]"
             )
     if not dag.observed:
         raise StructureError("the model has no observed variable; name at least one column of the data")

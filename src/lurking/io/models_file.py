@@ -15,11 +15,8 @@ from lurking.errors import DataError, FormatError, StructureError
 from lurking.graph.dag import Dag
 
 
-def parse_models(text: str, source: str = "the text", hidden: dict[str, int] | None = None) -> dict[str, Dag]:
-    """Return {name: structure} in the order of the lines; errors name the line.
-
-    `hidden` gives cardinalities for hidden variables that carry no brackets; a model need not have all these names.
-    """
+def parse_models(text: str, source: str = "the text") -> dict[str, Dag]:
+    """Return {name: structure} in the order of the lines; errors name the line."""
     models: dict[str, Dag] = {}
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.strip()
@@ -33,19 +30,12 @@ def parse_models(text: str, source: str = "the text", hidden: dict[str, int] | N
         if name in models:
             raise FormatError(f"{source}, line {number}: model name {name!r} was used before; names must differ")
         try:
-            models[name] = _with_hidden(arrows, hidden or {})
+            models[name] = Dag.parse(arrows)
         except StructureError as error:
             raise FormatError(f"{source}, line {number}: {error}") from None
     if not models:
         raise FormatError(f"{source} holds no model; write one per line, for example 'two classes: class[2] -> *'")
     return models
-
-
-def _with_hidden(arrows: str, hidden: dict[str, int]) -> Dag:
-    """Parse one model, taking cardinalities for those of its names that have none in brackets."""
-    dag = Dag.parse(arrows)
-    missing = {name: states for name, states in hidden.items() if name in dag.nodes and name not in dag.hidden}
-    return dag.with_hidden(missing) if missing else dag
 
 
 def _split_name(line: str) -> tuple[str, str]:
@@ -61,7 +51,7 @@ def _split_name(line: str) -> tuple[str, str]:
     return line, line
 
 
-def read_models(path: str | Path, hidden: dict[str, int] | None = None) -> dict[str, Dag]:
+def read_models(path: str | Path) -> dict[str, Dag]:
     """Read a file of models."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -69,4 +59,4 @@ def read_models(path: str | Path, hidden: dict[str, int] | None = None) -> dict[
         raise DataError(f"cannot read {str(path)!r}: {error.strerror}; check the path") from None
     except UnicodeDecodeError:
         raise FormatError(f"{str(path)!r} is not UTF-8 text; save it as UTF-8") from None
-    return parse_models(text, repr(str(path)), hidden)
+    return parse_models(text, repr(str(path)))

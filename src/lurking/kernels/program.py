@@ -10,6 +10,13 @@ from numpy.typing import NDArray
 
 from lurking.types import FloatArray, IntArray
 
+LEAST_JUMP = 1.0 + 1e-9
+"""Extrapolations below this differ from a plain step by rounding alone and are not tried."""
+FIRST_STEP_LIMIT = 4.0
+"""The first limit of an extrapolation's length, and the least."""
+STEP_LIMIT_FACTOR = 4.0
+"""How much the limit grows after a success at the limit, and shrinks after a failure."""
+
 
 class Rule(IntEnum):
     """Which objective a climb raises; the numbers are part of the compiled kernel's signature."""

@@ -16,7 +16,11 @@ IDENTICAL_WITHIN = 1e-7
 
 @dataclass(frozen=True)
 class StateIssue:
-    """One hidden variable with states that are empty (fewer than half a row expected) or duplicates of each other."""
+    """What is doubtful about one hidden variable.
+
+    kind "empty": states with less than half a row expected; "duplicate": states with the same profile;
+    "unconnected": no observed variable depends on it, so the data say nothing about it.
+    """
 
     node: str
     kind: str
@@ -24,6 +28,10 @@ class StateIssue:
 
     def __str__(self) -> str:
         listed = ", ".join(map(str, self.states))
+        if self.kind == "unconnected":
+            return (
+                f"{self.node}: no observed variable depends on it, so the data say nothing about it; check the arrows"
+            )
         if self.kind == "empty":
             return f"{self.node}: state {listed} holds less than half a row; fewer states would do"
         return f"{self.node}: states {listed} have the same profile; fewer states would do"

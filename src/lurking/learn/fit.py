@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,9 +24,10 @@ from lurking.models.discrete.document import versions
 from lurking.runtime.executor import StopFlag, map_in_order, worker_count
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, generators, seed_sequence
-from lurking.types import FloatArray
+from lurking.types import FloatArray, read_only
 
 SAME_OPTIMUM = 1e-3
+TABLE_OPTIONS = ("weights", "drop", "levels", "categorical", "continuous", "na_values", "columns")
 SERIAL_BELOW = 200_000  # cells × rows of one E-step below which threads cost more than they bring
 
 
@@ -41,9 +42,10 @@ class FitOptions:
     max_iter, tol, accelerate : see `ClimbOptions`.
     seed : whole number, Generator, SeedSequence or None.
     workers : threads across starts; None lets the size of the problem decide. Results do not depend on it.
-    executor : a `concurrent.futures.Executor` to use instead of threads of its own.
+    executor : a pool of threads (`concurrent.futures.ThreadPoolExecutor`) to use instead of one of its own.
     stop : set it from another thread, or by an interrupt, to end the climbs early.
     progress : told how many starts are done.
+    keep_interrupted : after an interrupt (Ctrl-C) return the best point so far instead of raising it.
     """
 
     restarts: int = 10
@@ -57,6 +59,7 @@ class FitOptions:
     executor: Executor | None = field(default=None, repr=False)
     stop: StopFlag = field(default_factory=StopFlag, repr=False)
     progress: Progress = field(default_factory=Silent, repr=False)
+    keep_interrupted: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("restarts", 1), ("tournament", 0)):
@@ -69,6 +72,8 @@ class FitOptions:
         if isinstance(self.seed, np.random.Generator):
             # Drawn from once, here: later draws would make results depend on the order of the work.
             object.__setattr__(self, "seed", seed_sequence(self.seed))
+        elif np.issubdtype(type(self.seed), np.integer):
+            object.__setattr__(self, "seed", int(self.seed))  # type: ignore[arg-type]
         _ = self.climb
 
     @cached_property
@@ -86,6 +91,11 @@ class FitOptions:
         """Return the options given by name; an unknown name lists the choices."""
         for name in options:
             if name not in cls.names():
+                if name in TABLE_OPTIONS:
+                    raise OptionError(
+                        f"{name!r} belongs to the table, not to the fit: lk.read(path, {name}=…) or "
+                        f"lk.Table.from_frame(frame, {name}=…)"
+                    )
                 raise UnknownNameError("option", name, cls.names())
         return cls(**options)
 
@@ -113,6 +123,8 @@ class Spread:
     """End objectives of all starts, in the order of the starts; the best is the fit."""
 
     objectives: tuple[float, ...]
+    within: float = SAME_OPTIMUM
+    """Starts that end closer than this to the best count as having found it; never below what `tol` leaves open."""
 
     @property
     def range(self) -> float:
@@ -121,15 +133,16 @@ class Spread:
 
     @property
     def n_at_best(self) -> int:
-        """How many starts ended within 0.001 nat of the best."""
+        """How many starts ended within `within` nats of the best."""
         best = max(self.objectives)
-        return sum(best - value <= SAME_OPTIMUM for value in self.objectives)
+        return sum(best - value <= self.within for value in self.objectives)
 
     def __str__(self) -> str:
-        return f"{self.n_at_best} of {len(self.objectives)} starts within 0.001 of the best, range {self.range:.4g}"
+        count = len(self.objectives)
+        return f"{self.n_at_best} of {count} starts within {self.within:.1g} of the best, range {self.range:.4g}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """Outcome of EM or VBEM and nothing more.
 
@@ -150,6 +163,19 @@ class Fit:
     potentials: FloatArray = field(repr=False)
     counts: FloatArray = field(repr=False)
     log_z: float = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (self.trace, self.potentials, self.counts):
+            read_only(array)
+
+    def __str__(self) -> str:
+        problem = self.problem
+        lines = [
+            f"{problem.full_dag}   ({problem.dimension} parameters, n = {problem.n:g})",
+            f"{self.method}: objective {self.objective:.4f}; {self.status.sentence} ({self.n_iter} E-steps)",
+            f"starts: {self.spread}",
+        ]
+        return "\n".join([*lines, *(f"note: {issue}" for issue in self.issues)])
 
     @cached_property
     def posterior(self) -> DirichletPosterior | None:
@@ -189,15 +215,16 @@ class Fit:
 
     @cached_property
     def issues(self) -> tuple[StateIssue, ...]:
-        """Empty and duplicate hidden states."""
+        """Empty and duplicate hidden states, and hidden variables that nothing observed depends on."""
+        loose = tuple(StateIssue(name, "unconnected", ()) for name in self.problem.full_dag.barren)
         layout = self.problem.layout
         theta = layout.normalise(self.problem.pseudo + self.counts) if self.method == "vb" else np.exp(self.potentials)
-        return state_issues(layout, theta, self.counts, self.problem.n)
+        return loose + state_issues(layout, theta, self.counts, self.problem.n)
 
     @cached_property
     def statistics(self) -> Goodness:
         """G², X², degrees of freedom, AIC, entropy R², bivariate residuals of the network on its own data."""
-        return goodness_of_fit(self.network, self.problem.table, self.problem.dimension)
+        return goodness_of_fit(self.network, self.problem.table)
 
 
 def fit_problem(problem: Problem, method: str, options: FitOptions) -> Fit:
@@ -211,6 +238,7 @@ def fit_problem(problem: Problem, method: str, options: FitOptions) -> Fit:
 
 def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
     rule, stop = rule_of(method), options.stop
+    was_set = stop.is_set
     climber = Climber(problem.engine, problem.pseudo, rule, problem.n)
     if options.tournament:
         climbs = _tournament(climber, problem, options)
@@ -221,7 +249,7 @@ def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
             climbs = _climb_all(climber, problem, starts, options, options.climb)
         finally:
             options.progress.end()
-    if not climbs:
+    if not climbs or (stop.is_set and not was_set and not options.keep_interrupted):
         raise KeyboardInterrupt
     best = max(range(len(climbs)), key=lambda k: (climbs[k].objective, -k))
     climb = climbs[best]
@@ -237,9 +265,9 @@ def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
         status=status,
         n_iter=climb.n_iter,
         seed=options.seed,
-        spread=Spread(tuple(c.objective for c in climbs)),
+        spread=Spread(tuple(c.objective for c in climbs), max(SAME_OPTIMUM, 100.0 * options.tol * problem.n)),
         problem=problem,
-        options=options,
+        options=replace(options, executor=None, stop=StopFlag(), progress=Silent()),
         potentials=climb.potentials,
         counts=climb.counts,
         log_z=climb.log_z,

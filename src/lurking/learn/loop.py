@@ -25,6 +25,9 @@ from lurking.types import FloatArray, IntArray
 METHODS = {"vb": Rule.VB, "map": Rule.MAP, "map-probability": Rule.MAP_PROBABILITY, "ml": Rule.ML}
 
 
+MOST_ITERATIONS = 10**8  # the trace is held in memory
+
+
 class Status(Enum):
     """Why a loop ended, as a value with a sentence."""
 
@@ -66,6 +69,8 @@ class ClimbOptions:
     def __post_init__(self) -> None:
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise OptionError(f"max_iter is {self.max_iter!r}; it must be a whole number of at least 1")
+        if self.max_iter > MOST_ITERATIONS:
+            raise OptionError(f"max_iter is {self.max_iter}; it must be at most {MOST_ITERATIONS}")
         is_number = isinstance(self.tol, int | float | np.floating) and not isinstance(self.tol, bool)
         if not (is_number and math.isfinite(self.tol) and self.tol >= 0):
             raise OptionError(f"tol is {self.tol!r}; it must be a finite number of at least 0, for example 1e-8")

@@ -9,12 +9,15 @@ import numpy as np
 
 from lurking.expfam import dirichlet
 from lurking.inference.base import Engine
-from lurking.kernels.program import ClimbResult, Outcome, Rule
+from lurking.kernels.program import (
+    FIRST_STEP_LIMIT,
+    LEAST_JUMP,
+    STEP_LIMIT_FACTOR,
+    ClimbResult,
+    Outcome,
+    Rule,
+)
 from lurking.types import FloatArray, IntArray
-
-LEAST_JUMP = 1.0 + 1e-9
-FIRST_STEP_LIMIT = 4.0
-STEP_LIMIT_FACTOR = 4.0
 
 
 class Prepared(Protocol):
@@ -127,6 +130,8 @@ def climb_in_python(
         if accepted:
             current = extra
             trace.append(constant + extra.objective)
+    if not trace:  # interrupted before the first M step: the start is what there is
+        trace.append(constant + current.objective)
     n_iter = evaluations if is_vb else evaluations - 1
     return ClimbResult(
         int(outcome), n_iter, current.log_z, current.potentials, current.counts, np.asarray(trace, np.float64)

@@ -36,7 +36,8 @@ class StopFlag:
 def worker_count(workers: int | None) -> int:
     """Return the number of workers: as asked, or one per core when None."""
     if workers is None:
-        return os.cpu_count() or 1
+        # What this process may use, which in a container or batch job is less than what the machine has.
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
         raise OptionError(f"workers is {workers!r}; it must be a whole number of at least 1")
     return int(workers)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
 from lurking.data.frames import pandas_frame
 from lurking.data.table import Table, as_table
-from lurking.errors import OptionError, StructureError, UnknownNameError
+from lurking.errors import (
+    LurkingError,
+    OptionError,
+    StructureError,
+    TooLarge,
+    UndefinedScore,
+    UnknownNameError,
+    nearest_hint,
+)
 from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence, evaluate, get_score
 from lurking.graph.dag import Dag
@@ -54,11 +62,15 @@ class Comparison:
             [row.evidences[score] for row in self.rows],
         )
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.scores)
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    def __str__(self) -> str:
+        width = max(len(row.name) for row in self.rows)
+        lines = [f"{'model':{width}}  {'d':>5}  {'p(model)':>9}  " + "  ".join(f"{name:>14}" for name in self.scores)]
+        rows = {row.name: row for row in self.rows}
+        for candidate in self[self.scores[0]].ranked():
+            row = rows[candidate.name]
+            values = "  ".join(f"{row.evidences[name].log_z:14.3f}" for name in self.scores)
+            lines.append(f"{row.name:{width}}  {row.dimension:5}  {candidate.probability:9.3g}  {values}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.warnings)])
 
     def to_frame(self) -> Frame:
         """Return a pandas DataFrame, one row per model: every score, corrected and not, and its probability."""
@@ -86,13 +98,15 @@ def compare(
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
+    keep_interrupted: bool = False,
     **options: Any,
 ) -> Comparison:
     """Score several structures on the same columns and rows, with a uniform prior over them.
 
     `models` is a list of structures (named by their text) or {name: structure}; `hidden` gives cardinalities to the
     names in them that carry no brackets; `scores` as in `score`; `workers` threads work across structures (one per
-    core by default) and never change a result. Other options as in `score`.
+    core by default) and never change a result. After an interrupt (Ctrl-C) `keep_interrupted=True` returns the models
+    finished so far instead of raising it. Other options as in `score`.
     """
     data = as_table(table)
     names, dags = _named(models, data, hidden or {})
@@ -102,12 +116,16 @@ def compare(
     for name in chosen:
         get_score(name)
     _check_same_columns(names, dags)
-    stop, meter = StopFlag(), progress or Silent()
-    of_problem, fit_options, own = split_options({**options, "workers": 1, "stop": stop})  # one seed for all
+    stop, meter = options.pop("stop", None) or StopFlag(), progress or Silent()
+    inner = {"workers": 1, "stop": stop, "keep_interrupted": True}
+    of_problem, fit_options, own = split_options({**options, **inner})  # one seed for all
 
-    def one(index: int) -> Row:
-        problem = Problem(dags[index], data, **of_problem)
-        evidences = evaluate(problem, chosen, fit_options, own)
+    def one(index: int) -> Row | LurkingError:
+        try:
+            problem = Problem(dags[index], data, **of_problem)
+            evidences = evaluate(problem, chosen, fit_options, own)
+        except (TooLarge, UndefinedScore) as refusal:
+            return refusal
         return Row(names[index], problem.full_dag, problem.dimension, evidences)
 
     check_columns(dags[0], data)
@@ -117,10 +135,25 @@ def compare(
         rows = map_in_order(one, range(len(dags)), workers=workers, executor=executor, stop=stop, done=meter.update)
     finally:
         meter.end()
-    finished = [row for row in rows if all(e.status is not Status.INTERRUPTED for e in row.evidences.values())]
-    if stop.is_set and not finished:
+    refusals = {name: row for name, row in zip(names, rows, strict=False) if isinstance(row, LurkingError)}
+    if refusals and len(refusals) == len(dags):
+        raise next(iter(refusals.values()))
+    whole = [row for row in rows if isinstance(row, Row)]
+    finished = [row for row in whole if all(e.status is not Status.INTERRUPTED for e in row.evidences.values())]
+    if stop.is_set and not (finished and keep_interrupted):
         raise KeyboardInterrupt
-    return Comparison(tuple(finished), chosen, _warnings(finished, chosen), stop.is_set)
+    left_out = tuple(f"model {name!r} was left out: {refusal}" for name, refusal in refusals.items())
+    return Comparison(tuple(finished), chosen, left_out + _warnings(finished, chosen), stop.is_set)
+
+
+def _no_effect(name: str, states: int, dags: list[Dag]) -> str:
+    """Say why an entry of `hidden` changes no model."""
+    bracketed = sorted({dag.hidden[name] for dag in dags if name in dag.hidden})
+    if bracketed:
+        listed = ", ".join(map(str, bracketed))
+        return f"hidden gives {name!r} {states} states, but its brackets say {listed} in every model; say it once"
+    known = sorted({node for dag in dags for node in dag.nodes})
+    return f"hidden names {name!r}, which is in no model{nearest_hint(name, known)}; it must be one of their names"
 
 
 def _quoted(names: list[str]) -> str:
@@ -143,6 +176,9 @@ def _named(
         dag = Dag.parse(item) if isinstance(item, str) else item
         marks = {name: states for name, states in hidden.items() if name in dag.nodes and name not in dag.hidden}
         dags.append((dag.with_hidden(marks) if marks else dag).bind(table.columns))
+    for name, states in hidden.items():
+        if not any(dag.hidden.get(name) == states for dag in dags):
+            raise OptionError(_no_effect(name, states, dags))
     if given is not None:
         return list(given), dags
     names: list[str] = []

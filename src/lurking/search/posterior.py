@@ -65,13 +65,23 @@ class StructurePosterior:
 
     def edge_probability(self, parent: str, child: str) -> float:
         """Return the probability that the structure has the edge parent → child."""
+        self._check_names(parent, child)
         return math.fsum(c.probability for c in self.candidates if (parent, child) in c.dag.edges)
 
     def hidden_parent_probability(self, child: str) -> float:
         """Return the probability that `child` has some hidden parent, whatever that one is called."""
+        self._check_names(child)
         return math.fsum(
-            c.probability for c in self.candidates if any(name in c.dag.hidden for name in c.dag.parents(child))
+            c.probability
+            for c in self.candidates
+            if child in c.dag.nodes and any(name in c.dag.hidden for name in c.dag.parents(child))
         )
+
+    def _check_names(self, *names: str) -> None:
+        known = sorted({node for candidate in self.candidates for node in candidate.dag.nodes})
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("variable", name, known)
 
     def hidden_probabilities(self) -> dict[int, float]:
         """Return the distribution of the number of hidden variables that matter (those with observed descendants)."""

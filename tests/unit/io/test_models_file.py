@@ -33,11 +33,6 @@ def test_windows_line_ends():
     assert list(parse_models("x: a -> b\r\ny: b -> a\r\n")) == ["x", "y"]
 
 
-def test_cardinalities_given_beside_the_text():
-    models = parse_models("one: s -> a b\ntwo: t -> a b\nthree: s[4] -> a b", hidden={"s": 2, "t": 3})
-    assert [dict(dag.hidden) for dag in models.values()] == [{"s": 2}, {"t": 3}, {"s": 4}]
-
-
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [

@@ -134,3 +134,12 @@ def test_symmetry_means_all_states_alike():
     alike = {"h": [0.3, 0.7], "y": [[0.2, 0.8]] * 2, "z": [[0.4, 0.6]] * 2}
     assert is_symmetric(layout, layout.join(alike))
     assert not is_symmetric(layout, layout.join({**alike, "z": [[0.4, 0.6], [0.41, 0.59]]}))
+
+
+def test_a_hidden_variable_that_nothing_depends_on_is_reported():
+    import lurking as lk
+
+    table = lk.Table.from_rows([(0, 1), (1, 0), (1, 1)], columns=["a", "b"])
+    (issue,) = lk.fit("c[2] a b", table, seed=0).issues
+    assert (issue.node, issue.kind) == ("c", "unconnected")
+    assert "check the arrows" in str(issue)

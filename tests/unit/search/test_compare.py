@@ -57,7 +57,7 @@ def test_correction_is_the_log_number_of_relabelings(comparison):
 
 
 def test_ranking_is_by_evidence(comparison):
-    for score in comparison:
+    for score in comparison.scores:
         ranked = comparison[score].ranked()
         values = [c.evidence.log_z for c in ranked]
         assert values == sorted(values, reverse=True)
@@ -66,8 +66,8 @@ def test_ranking_is_by_evidence(comparison):
 
 
 def test_ways_to_look_at_it(comparison):
-    assert list(comparison) == ["bic", "cs", "vb"]
-    assert len(comparison) == 4
+    assert comparison.scores == ("bic", "cs", "vb")
+    assert str(comparison).splitlines()[1].startswith("one ")
     assert not comparison.interrupted
     assert [row.name for row in comparison.rows] == list(MODELS)
     assert [row.dimension for row in comparison.rows] == [9, 14, 4, 7]
@@ -157,7 +157,7 @@ def test_an_unknown_score_or_option_is_refused_before_any_work():
 
 
 def test_one_score_may_be_given_as_text():
-    assert list(lk.compare(["c[2] -> *"], TABLE, scores="bic")) == ["bic"]
+    assert lk.compare(["c[2] -> *"], TABLE, scores="bic").scores == ("bic",)
 
 
 def test_a_star_is_bound_to_the_columns():
@@ -237,11 +237,13 @@ def test_progress_counts_structures():
 
 def test_an_interrupt_keeps_what_was_finished():
     recorder = Recorder(patience=2)
-    comparison = lk.compare(MODELS, TABLE, seed=0, restarts=1, progress=recorder, workers=1)
+    comparison = lk.compare(MODELS, TABLE, seed=0, restarts=1, progress=recorder, workers=1, keep_interrupted=True)
     assert comparison.interrupted
     assert [row.name for row in comparison.rows] == ["one", "two"]
     assert math.fsum(c.probability for c in comparison["vb"]) == pytest.approx(1.0)
     assert recorder.heard[-1] == "end"
+    with pytest.raises(KeyboardInterrupt):
+        lk.compare(MODELS, TABLE, seed=0, restarts=1, progress=Recorder(patience=2), workers=1)
 
 
 def test_edge_probabilities_add_up_over_models():
@@ -259,3 +261,30 @@ def test_probability_of_the_number_of_hidden_variables():
     assert list(numbers) == [0, 1]
     assert numbers[1] == pytest.approx(posterior["one"].probability + posterior["two"].probability, abs=1e-12)
     assert sum(numbers.values()) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_model_that_cannot_be_scored_leaves_the_others_alone():
+    models = {"small": "a b d e", "large": "c[2] -> *"}
+    comparison = lk.compare(models, TABLE, scores=["exact"], budget=10)
+    assert [row.name for row in comparison.rows] == ["small"]
+    assert any("'large' was left out" in note and "10 count tables" in note for note in comparison.warnings)
+    with pytest.raises(lk.LurkingError, match="10 count tables"):
+        lk.compare({"large": "c[2] -> *"}, TABLE, scores=["exact"], budget=10)
+
+
+def test_hidden_states_beside_the_models():
+    models = {"one": "c -> *", "two": "c[3] -> *"}
+    comparison = lk.compare(models, TABLE, hidden={"c": 2}, seed=0, restarts=1)
+    assert [dict(row.dag.hidden) for row in comparison.rows] == [{"c": 2}, {"c": 3}]
+    with pytest.raises(lk.LurkingError, match=r"'cc', which is in no model \(did you mean 'c'"):
+        lk.compare(models, TABLE, hidden={"cc": 2})
+    with pytest.raises(lk.LurkingError, match="brackets say 3"):
+        lk.compare({"two": "c[3] -> *"}, TABLE, hidden={"c": 2})
+
+
+def test_probabilities_of_misspelt_names_are_refused(comparison):
+    with pytest.raises(UnknownNameError, match="choose from"):
+        comparison["vb"].edge_probability("c", "zz")
+    with pytest.raises(UnknownNameError, match="choose from"):
+        comparison["vb"].hidden_parent_probability("zz")
+    assert 0.0 <= comparison["vb"].hidden_parent_probability("a") <= 1.0

@@ -12,15 +12,18 @@ from numba import njit
 
 from lurking.kernels.cpu.enumeration import expect_into
 from lurking.kernels.cpu.special import log_gamma_digamma, log_rising
-from lurking.kernels.program import ClimbResult, Program
+from lurking.kernels.program import (
+    FIRST_STEP_LIMIT,
+    LEAST_JUMP,
+    STEP_LIMIT_FACTOR,
+    ClimbResult,
+    Program,
+)
 from lurking.types import FloatArray, IntArray
 
 ML, MAP_PROBABILITY, MAP, VB = 0, 1, 2, 3
 GO_ON, CONVERGED, MAX_ITER, INTERRUPTED, IMPOSSIBLE = -1, 0, 1, 2, 3
 FIRST, PLAIN, JUMP = 0, 1, 2
-LEAST_JUMP = 1.0 + 1e-9  # what differs from a plain step by rounding alone is not tried
-FIRST_STEP_LIMIT = 4.0
-STEP_LIMIT_FACTOR = 4.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -273,6 +276,9 @@ def climb_into(
             _copy(following[current], potentials[trial])
             _copy(coordinates[3], coordinates[trial])
     n_iter = evaluations if rule == VB else evaluations - 1
+    if n_trace == 0:  # interrupted before the first M step: the start is what there is
+        trace[0] = constant + objective
+        n_trace = 1
     _copy(potentials[current], out[0])
     _copy(counts[current], out[1])
     return outcome, n_iter, n_trace, log_z

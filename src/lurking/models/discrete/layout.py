@@ -9,7 +9,7 @@ import numpy as np
 
 from lurking.errors import StructureError
 from lurking.graph.dag import Dag
-from lurking.types import FloatArray, IntArray
+from lurking.types import FloatArray, IntArray, read_only
 
 
 class Layout:
@@ -66,12 +66,12 @@ class Layout:
         lengths = np.repeat(np.asarray(self.cardinalities, np.int64), self.configurations)
         starts = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=starts[1:])
-        return starts
+        return read_only(starts)
 
     @cached_property
     def row_of(self) -> IntArray:
         """(P,) the row of each flat position."""
-        return np.repeat(np.arange(len(self.row_start) - 1), np.diff(self.row_start))
+        return read_only(np.repeat(np.arange(len(self.row_start) - 1), np.diff(self.row_start)))
 
     def row_sums(self, flat: FloatArray) -> FloatArray:
         """Return the sum of each row, (R,)."""

@@ -67,7 +67,7 @@ class Prior(ABC):
     @staticmethod
     def from_counts(tables: Mapping[str, Any]) -> Prior:
         """Explicit pseudo-counts {node: array[l, k]}."""
-        return CountsPrior(dict(tables))
+        return CountsPrior({name: np.array(table) for name, table in tables.items()})
 
     @staticmethod
     def of(value: Prior | float) -> Prior:
