@@ -520,3 +520,18 @@ def test_demo_draws_a_picture_and_names_the_number_of_classes(done, folder):
     assert outcome.out.splitlines()[-1] == "picture: pictures/lurking-demo.png"
     assert (folder / "pictures" / "lurking-demo.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     assert [path.name for path in (folder / "pictures").iterdir()] == ["lurking-demo.png"]
+
+
+def test_ranges_and_columns(done):
+    words = ("compare", "survey.csv", "--columns", "y1,y2,y3", "--model", "class[1..3] -> *", "--scores", "vb", *QUICK)
+    document = done(*words, "--json").json
+    assert document["data"]["columns"] == ["y1", "y2", "y3"]
+    assert [model["name"] for model in document["results"][0]["models"]] == [f"class[{k}] -> *" for k in (1, 2, 3)]
+    expected = lk.compare("class[1..3] -> *", lk.read("survey.csv").select(["y1", "y2", "y3"]), **OPTIONS)
+    values = [model["scores"][0]["log_z"] for model in document["results"][0]["models"]]
+    assert values == pytest.approx([row.evidences["vb"].log_z for row in expected.rows], rel=1e-12)
+
+
+def test_columns_carried_along(done):
+    columns = done("predict", "model.json", "survey.csv", "--keep", "y2", "--json").json["columns"]
+    assert next(iter(columns)) == "y2"

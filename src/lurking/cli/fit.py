@@ -34,6 +34,7 @@ def fit(
     categorical: opt.CategoricalOption = None,
     continuous: opt.ContinuousOption = None,
     na_values: opt.NaValuesOption = None,
+    columns: opt.ColumnsOption = None,
     drop: opt.DropOption = None,
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
@@ -41,7 +42,7 @@ def fit(
     """Fit one structure; report its hidden states and the fit."""
     chosen = opt.parse_prior(prior)
     dag = opt.parse_model(model, hidden)
-    table = opt.read_data(data, weights, categorical, continuous, na_values, drop)
+    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns)
     with opt.work(workers) as pool:
         result = fit_structure(
             dag,

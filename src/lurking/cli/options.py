@@ -60,6 +60,9 @@ ContinuousOption = Annotated[
 NaValuesOption = Annotated[
     list[str] | None, typer.Option("--na-values", metavar="TEXTS", help="Texts that mean an empty cell.")
 ]
+ColumnsOption = Annotated[
+    list[str] | None, typer.Option("--columns", metavar="COLUMNS", help="Keep only these columns (and the weights).")
+]
 DropOption = Annotated[list[str] | None, typer.Option("--drop", metavar="COLUMNS", help="Columns to leave out.")]
 PriorOption = Annotated[
     str,
@@ -115,11 +118,12 @@ def read_data(
     na_values: list[str] | None,
     drop: list[str] | None,
     *,
+    columns: list[str] | None = None,
     unique: bool = True,
     known_levels: Mapping[str, Sequence[Level]] | None = None,
 ) -> Table:
     """Read a table with the data options of the command line; `unique` keeps one copy of equal rows, weighted."""
-    return read(
+    table = read(
         path,
         weights=weights,
         categorical=listed(categorical),
@@ -129,6 +133,10 @@ def read_data(
         unique=unique,
         known_levels=known_levels,
     )
+    if not listed(columns):
+        return table
+    kept = table.select(listed(columns))
+    return kept.unique() if unique else kept
 
 
 def _clip(text: str) -> str:

@@ -39,6 +39,7 @@ def score(
     categorical: opt.CategoricalOption = None,
     continuous: opt.ContinuousOption = None,
     na_values: opt.NaValuesOption = None,
+    columns: opt.ColumnsOption = None,
     drop: opt.DropOption = None,
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
@@ -48,7 +49,7 @@ def score(
     names = opt.parse_scores(scores)
     own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
     dag = opt.parse_model(model, hidden)
-    table = opt.read_data(data, weights, categorical, continuous, na_values, drop)
+    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns)
     results: list[Result] = []
     with opt.work(workers) as pool:
         _, options, _ = split_options(

@@ -18,6 +18,8 @@ Nodes come in order of first mention. ``a b -> c d`` gives the edges a→c, a→
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -243,3 +245,30 @@ def _write_clauses(clauses: Sequence[_Clause], hidden: dict[str, int]) -> list[s
         left = " ".join(write(name) for name in sources)
         lines.append(f"{left} -> {' '.join(write(name) for name in targets)}" if targets else left)
     return lines
+
+
+_RANGE = re.compile(r"([^\s\[\],;]+)\[([0-9]{1,4})\.\.([0-9]{1,4})\]")
+MOST_MODELS = 1000
+
+
+def expand_ranges(text: str) -> dict[str, str]:
+    """Return the structures that ranges of states stand for: ``class[1..3] -> *`` is three texts.
+
+    The keys say which one it is, for example ``class=2``; a text without a range has the key ``""``.
+    """
+    found = list(_RANGE.finditer(text))
+    choices = []
+    for match in found:
+        low, high = int(match[2]), int(match[3])
+        if not 1 <= low <= high:
+            raise StructureError(f"{match[0]} is no range of states; write the smaller number, at least 1, first")
+        choices.append(range(low, high + 1))
+    if math.prod(len(choice) for choice in choices) > MOST_MODELS:
+        raise StructureError(f"the ranges in {_clip(text)!r} stand for more than {MOST_MODELS} structures; narrow them")
+    texts = {}
+    for states in itertools.product(*choices):
+        written = text
+        for match, count in zip(reversed(found), reversed(states), strict=True):
+            written = f"{written[: match.start()]}{match[1]}[{count}]{written[match.end() :]}"
+        texts[", ".join(f"{match[1]}={count}" for match, count in zip(found, states, strict=True))] = written
+    return texts

@@ -1,10 +1,10 @@
 """Lists of models as text: one model per line, ``name: arrows``.
 
 ``#`` begins a comment; the name may be left out, the arrows are then the name; hidden cardinalities stand in brackets
-at first mention::
+at first mention, and a range stands for several models::
 
-    two classes:   class[2] -> *
-    three classes: class[3] -> *
+    two causes: s1[2] -> a b; s2[2] -> b c
+    classes:    class[1..5] -> *
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lurking.errors import DataError, FormatError, StructureError
 from lurking.graph.dag import Dag
+from lurking.graph.parse import expand_ranges
 
 
 def parse_models(text: str, source: str = "the text") -> dict[str, Dag]:
@@ -30,7 +31,9 @@ def parse_models(text: str, source: str = "the text") -> dict[str, Dag]:
         if name in models:
             raise FormatError(f"{source}, line {number}: model name {name!r} was used before; names must differ")
         try:
-            models[name] = Dag.parse(arrows)
+            for key, text in expand_ranges(arrows).items():
+                label = text if name == arrows else f"{name} ({key})" if key else name
+                models[label] = Dag.parse(text)
         except StructureError as error:
             raise FormatError(f"{source}, line {number}: {error}") from None
     if not models:

@@ -21,6 +21,7 @@ from lurking.errors import (
 from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence, evaluate, get_score
 from lurking.graph.dag import Dag
+from lurking.graph.parse import expand_ranges
 from lurking.inference.problem import Problem, check_columns
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag, map_in_order
@@ -90,7 +91,7 @@ class Comparison:
 
 
 def compare(
-    models: Sequence[Dag | str] | Mapping[str, Dag | str],
+    models: Sequence[Dag | str] | Mapping[str, Dag | str] | str,
     table: Any,
     *,
     scores: Sequence[str] | str = ("vb",),
@@ -103,7 +104,8 @@ def compare(
 ) -> Comparison:
     """Score several structures on the same columns and rows, with a uniform prior over them.
 
-    `models` is a list of structures (named by their text) or {name: structure}; `hidden` gives cardinalities to the
+    `models` is a list of structures (named by their text) or {name: structure}; a text with a range of states, such as
+    ``"class[1..5] -> *"``, stands for one structure each, and may stand alone. `hidden` gives cardinalities to the
     names in them that carry no brackets; `scores` as in `score`; `workers` threads work across structures (one per
     core by default) and never change a result. After an interrupt (Ctrl-C) `keep_interrupted=True` returns the models
     finished so far instead of raising it. Other options as in `score`.
@@ -161,30 +163,26 @@ def _quoted(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names[:4]) + (", …" if len(names) > 4 else "")
 
 
-def _named(
-    models: Sequence[Dag | str] | Mapping[str, Dag | str], table: Table, hidden: Mapping[str, int]
-) -> tuple[list[str], list[Dag]]:
-    """Return unique names and bound structures."""
-    if isinstance(models, Dag | str):
+def _named(models: Any, table: Table, hidden: Mapping[str, int]) -> tuple[list[str], list[Dag]]:
+    """Return unique names and bound structures; a text with a range of states stands for several."""
+    if isinstance(models, Dag) or (isinstance(models, str) and len(expand_ranges(models)) == 1):
         raise OptionError("compare takes a list of structures; for a single one use score")
-    given = dict(models) if isinstance(models, Mapping) else None
-    items = list(given.values()) if given is not None else list(models)
-    if not items:
+    listed = models if isinstance(models, Mapping) else [models] if isinstance(models, str) else list(models)
+    pairs = list(listed.items()) if isinstance(listed, Mapping) else [("", item) for item in listed]
+    names: list[str] = []
+    dags: list[Dag] = []
+    for given, item in pairs:
+        for key, text in expand_ranges(item).items() if isinstance(item, str) else [("", "")]:
+            dag = Dag.parse(text) if isinstance(item, str) else item
+            marks = {name: states for name, states in hidden.items() if name in dag.nodes and name not in dag.hidden}
+            dags.append((dag.with_hidden(marks) if marks else dag).bind(table.columns))
+            name = f"{given} ({key})" if given and key else given or text or str(dags[-1])
+            names.append(name if name not in names else f"{name} ({len(names) + 1})")
+    if not dags:
         raise OptionError("no model was given; compare needs at least one structure")
-    dags = []
-    for item in items:
-        dag = Dag.parse(item) if isinstance(item, str) else item
-        marks = {name: states for name, states in hidden.items() if name in dag.nodes and name not in dag.hidden}
-        dags.append((dag.with_hidden(marks) if marks else dag).bind(table.columns))
     for name, states in hidden.items():
         if not any(dag.hidden.get(name) == states for dag in dags):
             raise OptionError(_no_effect(name, states, dags))
-    if given is not None:
-        return list(given), dags
-    names: list[str] = []
-    for dag, item in zip(dags, items, strict=True):
-        text = item if isinstance(item, str) else str(dag)
-        names.append(text if text not in names else f"{text} ({len(names) + 1})")
     return names, dags
 
 

@@ -264,3 +264,16 @@ def test_open_structures_with_another_order_of_writing_differ():
     second = Dag.parse("s y *; s -> *; s -> y")
     assert first != second
     assert first.edges == second.edges
+
+
+def test_ranges_of_states_stand_for_several_structures():
+    from lurking.graph.parse import expand_ranges
+
+    assert expand_ranges("a -> b") == {"": "a -> b"}
+    assert expand_ranges("c[2..3] -> *") == {"c=2": "c[2] -> *", "c=3": "c[3] -> *"}
+    both = expand_ranges("s[1..2] -> a; t[3..4] -> b")
+    assert list(both) == ["s=1, t=3", "s=1, t=4", "s=2, t=3", "s=2, t=4"]
+    assert both["s=2, t=3"] == "s[2] -> a; t[3] -> b"
+    for text in ("c[0..2] -> a", "c[3..2] -> a", "c[1..2000] -> a"):
+        with pytest.raises(StructureError):
+            expand_ranges(text)
