@@ -27,6 +27,7 @@ MOST_INTEGRAL_FLOATS = 20
 EMPTY_LEVEL = "(empty)"
 
 # More digits than Python turns into an integer by itself are left to the float rule, which refuses them.
+STRAY_SHARE = 0.1
 CANONICAL_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,3999}")
 # Leading zeros are refused: "01" is a code, not a number, and must not become the same level as "1".
 PLAIN_NUMBER = re.compile(r"[+-]?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
@@ -161,10 +162,27 @@ def code_column(raw: RawColumn, coding: Coding) -> Column:
     declared = name in coding.categorical
     if not isinstance(raw.distinct, list) or any(type(value) is float for value in raw.distinct):
         return code_floats(raw, declared=declared)
+    if coding.is_text and not declared:
+        warn_of_stray_text(raw)
     levels = sorted(set(raw.distinct))
     index_of = {level: index for index, level in enumerate(levels)}
     codes = apply_lookup(raw.codes, [index_of[value] for value in raw.distinct])
     return Column.categorical(name, codes.astype(np.int32), tuple(levels), declared=declared)
+
+
+def warn_of_stray_text(raw: RawColumn) -> None:
+    """Warn when nearly all cells of a text column of a file spell numbers: the others are probably slips."""
+    strays = [k for k, value in enumerate(raw.distinct) if not PLAIN_NUMBER.fullmatch(str(value).strip())]
+    if not strays or len(strays) == len(raw.distinct):
+        return
+    cells = np.bincount(raw.codes[raw.codes >= 0], minlength=len(raw.distinct))
+    if cells[strays].sum() <= STRAY_SHARE * cells.sum():
+        warnings.warn(
+            f"column {raw.name!r} is taken as text because of {shown(raw.distinct[strays[0]])} in row "
+            f"{raw.first_row(strays[0])}; if that is a slip, correct it or name it as a missing value",
+            LurkingWarning,
+            stacklevel=2,
+        )
 
 
 def code_floats(raw: RawColumn, *, declared: bool) -> Column:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lurking.data import Table, datasets, read
 from lurking.data.files import DEFAULT_NA_VALUES
-from lurking.errors import DataError
+from lurking.errors import DataError, LurkingWarning
 
 COLUMNS = {"a": [2, 1, None, 2], "t": ["y", None, "x, z", "y"], "s": [0.5, 1.25, None, 0.5], "w": [1, 2, 1, 3]}
 CSV = 'a,t,s,w\n2,y,0.5,1\n1,,1.25,2\n,"x, z",,1\n2,y,0.5,3\n'
@@ -347,3 +347,13 @@ def test_bundled_data(load, n_rows, n, columns):
     table = load()
     assert (table.n_rows, table.n, table.columns) == (n_rows, n, tuple(columns))
     assert all(table[name].n_missing == 0 for name in table.columns)
+
+
+def test_a_stray_text_among_numbers_is_told(text_file):
+    path = text_file("a,b\n" + "1,x\n" * 12 + "0,x\n" * 12 + "foo,y\n")
+    with pytest.warns(LurkingWarning, match=r"'a' is taken as text because of 'foo' in row 25"):
+        table = read(path)
+    assert table["a"].levels == ("0", "1", "foo")
+    assert table.n_rows == 25
+    assert read(path, na_values=["foo"])["a"].levels == (0, 1)
+    assert read(path, categorical=["a"])["a"].levels == ("0", "1", "foo")

@@ -255,9 +255,9 @@ def climb_into(
                 current, trial = trial, current
             elif phase == JUMP:
                 current, extra = extra, current
-            if phase != FIRST or rule == VB:
-                trace[n_trace] = constant + objective
-                n_trace += 1
+            # EM's trace begins after the first M step; its start is kept only if nothing follows.
+            trace[n_trace] = constant + objective
+            n_trace += 1 if phase != FIRST or rule == VB else 0
         outcome = _verdict(log_z, phase == PLAIN and gain < threshold, evaluations >= allowed, stop[0] != 0)
         if outcome != GO_ON:
             break
@@ -276,12 +276,9 @@ def climb_into(
             _copy(following[current], potentials[trial])
             _copy(coordinates[3], coordinates[trial])
     n_iter = evaluations if rule == VB else evaluations - 1
-    if n_trace == 0:  # interrupted before the first M step: the start is what there is
-        trace[0] = constant + objective
-        n_trace = 1
     _copy(potentials[current], out[0])
     _copy(counts[current], out[1])
-    return outcome, n_iter, n_trace, log_z
+    return outcome, n_iter, max(n_trace, 1), log_z
 
 
 def climb(
