@@ -18,6 +18,9 @@ class Engine(ABC):
     Table rows (node, parent configuration) that never touch an unobserved variable have constant counts, taken once;
     the others are *active*, and only they take part in the iterations.
 
+    Every engine is made by ``Engine(layout, codes, weights, prune, wanted=())``: codes (u, nodes) with −1 where
+    unobserved, one weight per pattern, whether to leave out what has no observed descendant, and nodes to keep even so.
+
     Attributes
     ----------
     layout : the flat layout of potentials and statistics.

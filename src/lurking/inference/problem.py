@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lurking.data.patterns import Patterns
 from lurking.data.table import Table, as_table
 from lurking.errors import DataError, OptionError, StructureError, TooLarge, UnknownNameError, nearest_hint
 from lurking.graph.dag import Dag
@@ -82,18 +83,20 @@ class Problem:
     @cached_property
     def n_empty(self) -> float:
         """Weight of the rows without a single observed cell of the model; they tell nothing but count in n."""
-        patterns = self.table.patterns(self.dag.observed)
+        patterns = shared_patterns(self.dag, self.table)
         return float(patterns.weights[(patterns.codes < 0).all(axis=1)].sum())
 
     @cached_property
     def codes(self) -> CodeArray:
         """(u, nodes) unique rows over all nodes, −1 where unobserved."""
-        return node_codes(self.layout, self.table.patterns(self.dag.observed).codes)
+        patterns = shared_patterns(self.dag, self.table)
+        place = {name: k for k, name in enumerate(patterns.columns)}
+        return node_codes(self.layout, patterns.codes[:, [place[name] for name in self.dag.observed]])
 
     @cached_property
     def pattern_weights(self) -> FloatArray:
         """(u,) weight of each unique row."""
-        return self.table.patterns(self.dag.observed).weights
+        return shared_patterns(self.dag, self.table).weights
 
     @cached_property
     def engine(self) -> Engine:
@@ -167,6 +170,12 @@ class Problem:
             return flat
         tables = {**layout.split(fill), **self.layout.split(flat)}
         return layout.join(tables)
+
+
+def shared_patterns(dag: Dag, table: Table) -> Patterns:
+    """Return the unique rows of the model's columns in the order of the table, so that all models share them."""
+    wanted = set(dag.observed)
+    return table.patterns(tuple(name for name in table.columns if name in wanted))
 
 
 def marked(dag: Dag, hidden: Mapping[str, int]) -> Dag:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lurking.inference.base import Engine
@@ -17,14 +19,16 @@ class ReferenceEngine(Engine):
     Every position is active, unless nothing that matters is unobserved: then all counts are constant.
     """
 
-    def __init__(self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool) -> None:
+    def __init__(
+        self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool, wanted: Sequence[int] = ()
+    ) -> None:
         self.layout = layout
         self.codes = codes.astype(np.int64)
         self.weights = weights
         self.complete_counts = np.zeros(layout.size)
         self.active = np.arange(layout.size)
         self.program = None
-        splitter = Splitter(layout, prune)
+        splitter = Splitter(layout, prune, wanted)
         self.kept = np.ones(codes.shape, bool)
         for i, row in enumerate(codes):
             keep = splitter.kept(sum(1 << j for j, code in enumerate(row) if code < 0))

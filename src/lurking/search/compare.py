@@ -22,7 +22,7 @@ from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence, evaluate, get_score
 from lurking.graph.dag import Dag
 from lurking.graph.parse import expand_ranges
-from lurking.inference.problem import Problem, check_columns
+from lurking.inference.problem import Problem, check_columns, shared_patterns
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress, Silent
@@ -131,7 +131,7 @@ def compare(
         return Row(names[index], problem.full_dag, problem.dimension, evidences)
 
     check_columns(dags[0], data)
-    data.patterns(dags[0].observed)  # counted once here, not once per thread
+    shared_patterns(dags[0], data)  # counted once here, not once per thread
     meter.begin("structures", len(dags))
     try:
         rows = map_in_order(one, range(len(dags)), workers=workers, executor=executor, stop=stop, done=meter.update)
