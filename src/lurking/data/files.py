@@ -215,6 +215,8 @@ def json_records(file: Path, text: str) -> list[Any]:
 
     try:
         document = json.loads(text, object_pairs_hook=record_of)
+        if isinstance(document, dict) and document.get("format") == "lurking-network":
+            raise DataError(f"{shown_path(file)} is a model written by lurking, not a table of data")
         return document if isinstance(document, list) else [document]
     except RecursionError:
         raise DataError(f"{shown_path(file)} is JSON nested too deeply; give an array of flat records") from None

@@ -308,7 +308,7 @@ class _Compiler:
 
     def _check(self, size: int, copies: int, group: Group) -> None:
         """Refuse a component whose joint states or expanded tables cannot be held."""
-        need = size * copies * BYTES_PER_CELL
+        need = (self.cells + size * copies) * BYTES_PER_CELL
         fits = size <= STATE_LIMIT and self.cells + size * copies < 2**31
         if fits and (need < SMALL or need < 0.8 * available_bytes()):
             return

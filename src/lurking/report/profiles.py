@@ -83,7 +83,7 @@ def _height(distribution: FloatArray) -> float:
 def _scale_label(network: Network, observed: list[str]) -> str:
     levels: set[tuple[Level, ...]] = {tuple(network.levels[variable]) for variable in observed}
     if len(levels) == 1 and len(next(iter(levels))) == 2:
-        return f"probability of {next(iter(levels))[1]!r}"
+        return f"probability of the answer {next(iter(levels))[1]!r}"
     return "mean position, first level = 0, last = 1"
 
 

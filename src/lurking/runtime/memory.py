@@ -6,7 +6,22 @@ import os
 
 
 def available_bytes() -> int:
-    """Return the memory that can still be used without swapping (Linux), or the physical memory elsewhere."""
+    """Return the memory that can still be used without swapping (Linux, within a container's limit), or all of it."""
+    return min(_machine_bytes(), _container_bytes())
+
+
+def _container_bytes() -> int:
+    """Return what the limit of the control group leaves, or a number beyond any machine without one."""
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
+            most = int(limit.read())
+        with open("/sys/fs/cgroup/memory.current", encoding="ascii") as usage:
+            return max(most - int(usage.read()), 0)
+    except (OSError, ValueError):
+        return 2**62
+
+
+def _machine_bytes() -> int:
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:

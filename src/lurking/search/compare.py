@@ -198,6 +198,18 @@ def _check_same_columns(names: list[str], dags: list[Dag]) -> None:
             )
 
 
+def _edge_of_the_list(rows: list[Row], scores: tuple[str, ...]) -> list[str]:
+    """Tell when the winner has the most hidden states of all models with its arrows: a larger one may be better yet."""
+    if not rows:
+        return []
+    best = max(rows, key=lambda row: row.evidences[scores[0]].log_z)
+    alike = [row for row in rows if row.dag.edges == best.dag.edges and row.dag.hidden.keys() == best.dag.hidden.keys()]
+    largest = max(sum(row.dag.hidden.values()) for row in alike)
+    if len(alike) < 3 or sum(best.dag.hidden.values()) < largest:
+        return []
+    return [f"{best.name!r} has the most hidden states of the models with its arrows and won; try more states"]
+
+
 def _warnings(rows: list[Row], scores: tuple[str, ...]) -> tuple[str, ...]:
     notes = []
     mixed: dict[str, list[str]] = {}
@@ -216,6 +228,7 @@ def _warnings(rows: list[Row], scores: tuple[str, ...]) -> tuple[str, ...]:
             f"under {' and '.join(names)} the values differ in kind ({listed}); an exact value beats a bound unfairly, "
             "so do not read a small difference between kinds as evidence"
         )
+    notes += _edge_of_the_list(rows, scores)
     seen: dict[Dag, str] = {}
     for row in rows:
         form = row.dag.canonical()

@@ -357,3 +357,8 @@ def test_a_stray_text_among_numbers_is_told(text_file):
     assert table.n_rows == 25
     assert read(path, na_values=["foo"])["a"].levels == (0, 1)
     assert read(path, categorical=["a"])["a"].levels == ("0", "1", "foo")
+
+
+def test_a_model_is_no_table(text_file):
+    path = text_file('{"format": "lurking-network", "version": 1, "nodes": []}', "model.json")
+    refused(lambda: read(path), "is a model written by lurking")

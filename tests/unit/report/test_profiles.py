@@ -102,7 +102,7 @@ def test_the_first_hidden_variable_is_the_default(network):
 
 def test_two_valued_columns_show_a_probability():
     fit = lk.fit("c[2] -> *", lk.carcinoma(), seed=0)
-    assert plot_profiles(fit.network).get_ylabel() == "probability of 1"
+    assert plot_profiles(fit.network).get_ylabel() == "probability of the answer 1"
 
 
 def test_given_axes_are_drawn_on(network):

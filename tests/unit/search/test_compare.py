@@ -288,3 +288,10 @@ def test_probabilities_of_misspelt_names_are_refused(comparison):
     with pytest.raises(UnknownNameError, match="choose from"):
         comparison["vb"].hidden_parent_probability("zz")
     assert 0.0 <= comparison["vb"].hidden_parent_probability("a") <= 1.0
+
+
+def test_a_winner_at_the_edge_of_the_list_is_told():
+    more = lk.compare("class[1..3] -> *", lk.carcinoma(), seed=0)
+    assert any("'class[3] -> *' has the most hidden states" in note for note in more.warnings)
+    enough = lk.compare("class[1..4] -> *", lk.carcinoma(), seed=0)
+    assert not any("most hidden states" in note for note in enough.warnings)
