@@ -220,9 +220,10 @@ def _cluster_evidence(
             held = max(held, len(tables))
             if not fits:
                 n = sum(i.weight for i in items)
+                way_out = "raise the budget, or use" if limit == budget else "that is all that memory allows; use"
                 raise TooLarge(
                     f"exact evidence holds more than {limit} count tables after {done} of {n} rows; "
-                    "raise the budget, or use vb or cs (lower bounds)"
+                    f"{way_out} vb or cs (lower bounds)"
                 )
     return float(logsumexp(tables.log_multiplicity + _log_evidence(layout.row_of, positions, base, tables))), held
 
