@@ -35,6 +35,12 @@ class Engine(ABC):
     active: IntArray
     program: Program | None
 
+    @property
+    def cost(self) -> float:
+        """About how many multiplications one E-step takes."""
+        program = self.program
+        return 0.0 if program is None else float(program.slots.size * int(program.states.max(initial=1)))
+
     @abstractmethod
     def expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
         """Return the counts of the active positions (Q,) and their share of log_z, given their potentials (Q,)."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from lurking.models.discrete.layout import Layout
+from lurking.types import BoolArray, CodeArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,13 @@ class Splitter:
     """Splits missingness patterns of one structure; node sets are bit masks.
 
     With `prune`, an unobserved node stays only if it has an observed descendant, or is or leads to one of `wanted`.
+    `families` restricts the split to some families, which must make up whole components.
     """
 
-    def __init__(self, layout: Layout, prune: bool, wanted: Sequence[int] = ()) -> None:
+    def __init__(
+        self, layout: Layout, prune: bool, wanted: Sequence[int] = (), families: Sequence[int] | None = None
+    ) -> None:
+        self.considered = (1 << len(layout.nodes)) - 1 if families is None else sum(1 << j for j in families)
         self.prune = prune
         self.wanted = sum(1 << j for j in wanted)
         self.scopes = [1 << j for j in range(len(layout.nodes))]
@@ -66,7 +73,7 @@ class Splitter:
         free = unobserved & keep
         complete: list[int] = []
         parts: list[tuple[int, list[int]]] = []
-        for j in bits(keep):
+        for j in bits(keep & self.considered):
             touched = self.scopes[j] & free
             if not touched:
                 complete.append(j)
@@ -84,3 +91,53 @@ class Splitter:
             tuple(complete),
             tuple(Component(tuple(bits(variables)), tuple(sorted(families))) for variables, families in parts),
         )
+
+
+def by_missingness(codes: CodeArray) -> list[tuple[int, IntArray]]:
+    """Return (bit mask of unobserved nodes, rows with it) for each missingness pattern."""
+    empty = codes < 0
+    n_nodes = codes.shape[1]
+    everywhere = empty.all(axis=0)
+    varying = np.flatnonzero(empty.any(axis=0) & ~everywhere)
+    always = sum(1 << int(j) for j in np.flatnonzero(everywhere)) if len(codes) else 0
+    if not len(codes):
+        return []
+    if not varying.size:
+        return [(always, np.arange(len(codes)))]
+    packed = np.packbits(empty[:, varying], axis=1)
+    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(inverse.ravel(), kind="stable")
+    bounds = np.searchsorted(inverse.ravel()[order], np.arange(len(first) + 1))
+    result = []
+    for k, row in enumerate(first):
+        mask = sum(1 << j for j in range(n_nodes) if empty[row, j])
+        result.append((mask, order[bounds[k] : bounds[k + 1]]))
+    return result
+
+
+def independent_families(layout: Layout, unobserved: Sequence[int]) -> list[list[int]]:
+    """Return all families in sets that share no variable that may be unobserved; each set is a part of its own.
+
+    A family without such a variable belongs with the first set: it is counted, not inferred.
+    """
+    split = Splitter(layout, prune=False).split(sum(1 << v for v in unobserved))
+    families = [list(component.families) for component in split.components] or [[]]
+    families[0] += split.complete
+    return families
+
+
+def kept_nodes(layout: Layout, codes: CodeArray, prune: bool, wanted: Sequence[int] = ()) -> BoolArray:
+    """Return which nodes stay in each pattern, (u, nodes): what `Splitter.kept` says, for all patterns at once."""
+    keep: BoolArray = codes >= 0
+    if not prune:
+        return np.ones_like(keep)
+    keep[:, list(wanted)] = True
+    children: list[list[int]] = [[] for _ in layout.nodes]
+    for j, parents in enumerate(layout.parents):
+        for parent in parents:
+            children[parent].append(j)
+    for name in reversed(layout.dag.topological_order):
+        j = layout.index[name]
+        if children[j]:
+            keep[:, j] |= keep[:, children[j]].any(axis=1)
+    return keep

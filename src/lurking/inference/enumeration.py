@@ -18,7 +18,7 @@ import numpy as np
 from lurking.data.patterns import rank_rows, summed_weights
 from lurking.errors import TooLarge
 from lurking.inference.base import Engine
-from lurking.inference.components import Splitter
+from lurking.inference.components import Splitter, by_missingness
 from lurking.kernels.program import Program
 from lurking.models.discrete.layout import Layout
 from lurking.runtime.memory import available_bytes, in_words
@@ -56,16 +56,23 @@ class EnumerationEngine(Engine):
     weights : (u,) weight of each pattern.
     prune : leave unobserved cells without observed descendant out of their row.
     wanted : nodes that are kept even then, with their ancestors.
+    families : do only these, which must make up whole components (see `independent_families`); None does all.
     """
 
     def __init__(
-        self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool, wanted: Sequence[int] = ()
+        self,
+        layout: Layout,
+        codes: CodeArray,
+        weights: FloatArray,
+        prune: bool,
+        wanted: Sequence[int] = (),
+        families: Sequence[int] | None = None,
     ) -> None:
         self.layout = layout
         self.weights = weights
         self.codes = codes
         self.complete: list[tuple[int, IntArray]] = []
-        self.groups: list[Group] = self._collect(Splitter(layout, prune, wanted))
+        self.groups: list[Group] = self._collect(Splitter(layout, prune, wanted, families))
         self.complete_counts = self._count_complete()
         self.program, self.active = _Compiler(self).compile()
 
@@ -73,7 +80,7 @@ class EnumerationEngine(Engine):
         """Group the patterns by missingness and merge components over the same variables."""
         groups: dict[tuple[int, ...], Group] = {}
         families: dict[int, list[IntArray]] = {}
-        for unobserved, rows in _by_missingness(self.codes):
+        for unobserved, rows in by_missingness(self.codes):
             split = splitter.split(unobserved)
             for j in split.complete:
                 families.setdefault(j, []).append(rows)
@@ -159,28 +166,6 @@ class EnumerationEngine(Engine):
             np.add.at(own, (np.arange(rows)[:, None, None], positions), masses[:, None, :])
             np.add.at(result, group.all_patterns, own[group.row_of_pattern, :-1])
         return result
-
-
-def _by_missingness(codes: CodeArray) -> list[tuple[int, IntArray]]:
-    """Return (bit mask of unobserved nodes, rows with it) for each missingness pattern."""
-    empty = codes < 0
-    n_nodes = codes.shape[1]
-    everywhere = empty.all(axis=0)
-    varying = np.flatnonzero(empty.any(axis=0) & ~everywhere)
-    always = sum(1 << int(j) for j in np.flatnonzero(everywhere)) if len(codes) else 0
-    if not len(codes):
-        return []
-    if not varying.size:
-        return [(always, np.arange(len(codes)))]
-    packed = np.packbits(empty[:, varying], axis=1)
-    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(inverse.ravel(), kind="stable")
-    bounds = np.searchsorted(inverse.ravel()[order], np.arange(len(first) + 1))
-    result = []
-    for k, row in enumerate(first):
-        mask = sum(1 << j for j in range(n_nodes) if empty[row, j])
-        result.append((mask, order[bounds[k] : bounds[k + 1]]))
-    return result
 
 
 def _starts(lengths: list[int]) -> IntArray:

@@ -16,8 +16,9 @@ from lurking.data.frames import pandas_frame
 from lurking.data.table import Table, as_table
 from lurking.errors import DataError, LurkingWarning, OptionError, StructureError, nearest_hint
 from lurking.graph.dag import Dag
+from lurking.inference.base import Engine
+from lurking.inference.choice import choose_engine
 from lurking.inference.elimination import Factor, eliminate
-from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.problem import node_codes
 from lurking.models.discrete.document import Document, read_document, versions, write_document
 from lurking.models.discrete.layout import Layout
@@ -150,9 +151,7 @@ class Network:
         names = [name for name in self.dag.observed if name in table and name != without]
         return table.with_columns_coded({name: self.levels[name] for name in names})
 
-    def _compile(
-        self, coded: Table, wanted: Sequence[str] = (), without: str | None = None
-    ) -> tuple[EnumerationEngine, IntArray]:
+    def _compile(self, coded: Table, wanted: Sequence[str] = (), without: str | None = None) -> tuple[Engine, IntArray]:
         """Return an engine over the unique rows and the pattern of each row.
 
         Probabilities are normalised, so what has no observed descendant and is not wanted sums to 1 and is left out.
@@ -163,7 +162,7 @@ class Network:
         observed[:, [self.dag.observed.index(name) for name in present]] = patterns.codes
         codes = node_codes(self.layout, observed)
         kept = [self.layout.index[name] for name in wanted]
-        return EnumerationEngine(self.layout, codes, np.ones(len(codes)), True, kept), patterns.inverse
+        return choose_engine(self.layout, codes, np.ones(len(codes)), True, kept), patterns.inverse
 
     def _marginals(self, coded: Table, name: str, without: str | None = None) -> FloatArray:
         """Return p(name | row) for every row, (rows, states)."""

@@ -14,8 +14,10 @@ from lurking.errors import DataError, OptionError, StructureError, TooLarge, Unk
 from lurking.graph.dag import Dag
 from lurking.graph.symmetry import log_aliases
 from lurking.inference.base import Engine
+from lurking.inference.choice import choose_engine
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.identifiability import effective_dimension
+from lurking.inference.junction import JunctionEngine
 from lurking.inference.reference import ReferenceEngine
 from lurking.models.discrete.layout import Layout
 from lurking.models.discrete.prior import Prior
@@ -24,8 +26,10 @@ from lurking.types import CodeArray, FloatArray, Level, read_only
 
 Result = TypeVar("Result")
 
-ENGINES: dict[str, type[EnumerationEngine] | type[ReferenceEngine]] = {
+ENGINES: dict[str, Callable[[Layout, CodeArray, FloatArray, bool], Engine]] = {
+    "auto": choose_engine,
     "enumeration": EnumerationEngine,
+    "junction": JunctionEngine,
     "reference": ReferenceEngine,
 }
 VECTORS_PER_FIT = 24  # flat vectors held at once by a fit: potentials, counts, prior, coordinates, copies
@@ -42,7 +46,7 @@ class Problem:
     hidden : {name: states} of hidden variables that the structure does not mark itself.
     prune : leave out hidden nodes without observed descendant (from d and S too) and, row by row, unobserved cells
         without observed descendant. Exact evidence does not depend on it; every bound is tighter with it.
-    engine : "auto", or the name of an exact method to force.
+    engine : "auto" (the cheapest exact method for each independent part), "enumeration", "junction" or "reference".
     """
 
     def __init__(
@@ -64,9 +68,9 @@ class Problem:
         self.full_dag: Dag = structure.bind(self.table.columns)
         self.prior = Prior.of(prior)
         self.prune = prune
-        if engine != "auto" and engine not in ENGINES:
-            raise UnknownNameError("engine", engine, ("auto", *ENGINES))
-        self.engine_name = "enumeration" if engine == "auto" else engine
+        if engine not in ENGINES:
+            raise UnknownNameError("engine", engine, tuple(ENGINES))
+        self.engine_name = engine
         check_columns(self.full_dag, self.table)
         self.dag: Dag = self.full_dag.pruned() if prune else self.full_dag
         cardinalities = {name: self.table[name].cardinality for name in self.full_dag.observed}
@@ -210,7 +214,8 @@ def check_columns(dag: Dag, table: Table) -> None:
         column = table[name]
         if column.kind == "continuous":
             raise DataError(
-                f"column {name!r} is continuous and the model is discrete; cut it into classes, "
+                f"column {name!r} is continuous and the model is discrete; cut it into classes "
+                f"(lk.discretise(table, {{{name!r}: 4}}), or --discretise {name}:4), "
                 f"declare it categorical (categorical={name!r}), or leave it out (drop)"
             )
         rows = max(table.n, table.n_rows)

@@ -68,6 +68,46 @@ class Program(NamedTuple):
     """(rows of all groups,) weight of each row."""
 
 
+class TreeProgram(NamedTuple):
+    """What the junction tree's E-step needs for one connected part of C cliques, parents before children.
+
+    Variables that a row observes are not summed: a clique is visited only in the joint states of its variables that are
+    *free* in the row. How many there are, and where they lie in the tables and messages, depends only on which of the
+    clique's variables are free; that is a *plan*. A plan's block in `maps` holds, for its S joint states in turn: the
+    offset in each of the clique's factors (factors × S), the place in the message to the parent (S), and the place in
+    the message of each child (children × S).
+    """
+
+    factor_begin: IntArray
+    """(C + 1,) the columns of `bases` that belong to each clique."""
+    parent: IntArray
+    """(C,) parent of each clique, −1 for the root."""
+    child_begin: IntArray
+    """(C + 1,) range of each clique's children in `children`."""
+    children: IntArray
+    """(C − 1,) children of the cliques in turn."""
+    state_begin: IntArray
+    """(C + 1,) where each clique's joint states lie in scratch, large enough for every plan."""
+    message_begin: IntArray
+    """(C + 1,) where each clique's message to its parent lies in scratch."""
+    plan_states: IntArray
+    """(L,) number of joint states of each plan."""
+    plan_message: IntArray
+    """(L,) length of the message to the parent; 0 when nothing free is shared with it."""
+    plan_begin: IntArray
+    """(L,) start of the plan's block in `maps`."""
+    maps: NDArray[np.int32]
+    """The blocks of all plans."""
+    plan_of: NDArray[np.int32]
+    """(missingness patterns, C) plan of each clique, −1 where none of its variables is free."""
+    pattern_of: NDArray[np.int32]
+    """(rows,) missingness pattern of each row."""
+    bases: NDArray[np.int32]
+    """(rows, factors) first active potential of the factor given what the row observes, −1 where it has no part."""
+    weights: FloatArray
+    """(rows,) weight of each row."""
+
+
 class ClimbResult(NamedTuple):
     """Where a climb ended: the last evaluated point, its counts and the trace of the objective."""
 

@@ -28,7 +28,7 @@ from lurking.types import FloatArray, read_only
 
 SAME_OPTIMUM = 1e-3
 TABLE_OPTIONS = ("weights", "drop", "levels", "categorical", "continuous", "na_values", "columns")
-SERIAL_BELOW = 200_000  # cells × rows of one E-step below which threads cost more than they bring
+SERIAL_BELOW = 200_000  # multiplications of one E-step below which threads cost more than they bring
 
 
 @dataclass(frozen=True)
@@ -290,8 +290,7 @@ def _climb_all(
     climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
 ) -> list[Climb]:
     """Climb from every start: small problems one after the other, large ones on threads that can be interrupted."""
-    program = problem.engine.program
-    is_small = program is None or program.slots.size * int(program.states.max(initial=1)) < SERIAL_BELOW
+    is_small = problem.engine.cost < SERIAL_BELOW
     return map_in_order(
         lambda start: climber.climb(start, climb, options.stop),
         starts,
