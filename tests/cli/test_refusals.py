@@ -201,9 +201,12 @@ def test_tables_larger_than_memory(refused, verb):
     refused(*learn(verb, "survey.csv", model), says=("'y1'", "need", "TiB", "available", "GiB"))
 
 
-def test_too_many_joint_hidden_states(refused, verb):
-    chain = " -> ".join(f"h{k}[2]" for k in range(40))
-    refused(*learn(verb, "survey.csv", f"{chain} -> y1"), says=("40 unobserved variables", "joint states", "h0"))
+def test_a_tree_too_wide(refused, verb):
+    side = range(16)
+    right = [f"h{i}_{j}[4] -> h{i}_{j + 1}[4]" for i in side for j in side[:-1]]
+    down = [f"h{i}_{j}[4] -> h{i + 1}_{j}[4]" for i in side[:-1] for j in side]
+    model = "; ".join([*right, *down, "h15_15 -> y1"])
+    refused(*learn(verb, "survey.csv", model), says=("no exact method fits", "width", "joint states", "available"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 
 from lurking.errors import TooLarge
 from lurking.inference.base import Engine
-from lurking.inference.components import Splitter, by_missingness, independent_families, kept_nodes
+from lurking.inference.components import Splitter, independent_families, kept_nodes, openings
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.junction import JunctionEngine
 from lurking.models.discrete.layout import Layout
@@ -18,7 +18,7 @@ from lurking.types import CodeArray, FloatArray
 ALWAYS_ENUMERATED = 64
 """Joint states up to which no tree is looked at: one compiled loop over so few is hard to beat."""
 LOOKED_AT = 256
-"""Missingness patterns from which the cost of enumeration is estimated."""
+"""Ways of leaving variables open from which the cost of enumeration is estimated, about."""
 COMPILING = 3000.0
 """What a group of equal components costs beyond its rows, in multiplications: it is compiled in Python once."""
 
@@ -125,17 +125,17 @@ def enumeration_cost(
 ) -> tuple[float, int]:
     """Return about how many multiplications one E-step by enumeration takes, and the most joint states of a component.
 
-    Σ over rows and components of states · (families + 1), estimated from at most `LOOKED_AT` missingness patterns; rows
-    that agree on a component are not merged in the estimate.
+    Σ over rows and components of states · (families + 1), estimated from about `LOOKED_AT` of the ways rows are open.
+    Rows that agree on a component are not merged in the estimate.
     """
     splitter = Splitter(layout, prune, wanted)
     chosen = set(families)
-    patterns = by_missingness(codes)
-    step = max(1, len(patterns) // LOOKED_AT)
+    opened, _ = openings(layout, codes, splitter)
+    step = max(1, len(opened) // LOOKED_AT)
     cost, largest = 0.0, 1
     groups: set[tuple[int, ...]] = set()
-    for mask, rows in patterns[::step]:
-        for component in splitter.split(mask).components:
+    for free, keep, rows in opened[::step]:
+        for component in splitter.split(free, keep).components:
             if component.families[0] in chosen:
                 states = _states(layout, component.variables)
                 largest = max(largest, states)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,9 +68,13 @@ class Splitter:
                 keep |= 1 << j
         return keep
 
-    def split(self, unobserved: int) -> Split:
-        """Return the complete families and the independent components of one missingness pattern."""
-        keep = self.kept(unobserved)
+    def split(self, unobserved: int, keep: int | None = None) -> Split:
+        """Return the complete families and the independent components of one missingness pattern.
+
+        `keep` are the nodes that stay, those of `kept` by default.
+        """
+        if keep is None:
+            keep = self.kept(unobserved)
         free = unobserved & keep
         complete: list[int] = []
         parts: list[tuple[int, list[int]]] = []
@@ -93,26 +98,46 @@ class Splitter:
         )
 
 
-def by_missingness(codes: CodeArray) -> list[tuple[int, IntArray]]:
-    """Return (bit mask of unobserved nodes, rows with it) for each missingness pattern."""
-    empty = codes < 0
-    n_nodes = codes.shape[1]
-    everywhere = empty.all(axis=0)
-    varying = np.flatnonzero(empty.any(axis=0) & ~everywhere)
-    always = sum(1 << int(j) for j in np.flatnonzero(everywhere)) if len(codes) else 0
+class Opening(NamedTuple):
+    """Rows that leave the same variables open: bit masks of what is unobserved and stays, and of all that stays.
+
+    A node may stay in some of the rows only, when its family meets at most one open variable besides: the components
+    are the same with and without it.
+    """
+
+    free: int
+    keep: int
+    rows: IntArray
+
+
+def openings(layout: Layout, codes: CodeArray, splitter: Splitter) -> tuple[list[Opening], BoolArray | None]:
+    """Return the rows grouped by what they leave open, and which nodes stay in each row (None: the same in all)."""
+    unobserved = codes < 0
     if not len(codes):
-        return []
-    if not varying.size:
-        return [(always, np.arange(len(codes)))]
-    packed = np.packbits(empty[:, varying], axis=1)
+        return [], None
+    if np.array_equal(unobserved.any(axis=0), unobserved.all(axis=0)):
+        mask = _mask(unobserved[0])
+        keep = splitter.kept(mask)
+        return [Opening(mask & keep, keep, np.arange(len(codes)))], None
+    kept = kept_nodes(layout, codes, splitter.prune, list(bits(splitter.wanted)))
+    free = unobserved & kept
+    is_open: BoolArray = np.any(free, axis=0)
+    linking = [
+        j for j, parents in enumerate(layout.parents) if is_open[list(parents)].sum() > 1 and not kept[:, j].all()
+    ]
+    packed = np.packbits(np.concatenate([free[:, is_open], kept[:, linking]], axis=1), axis=1)
     _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(inverse.ravel(), kind="stable")
     bounds = np.searchsorted(inverse.ravel()[order], np.arange(len(first) + 1))
     result = []
     for k, row in enumerate(first):
-        mask = sum(1 << j for j in range(n_nodes) if empty[row, j])
-        result.append((mask, order[bounds[k] : bounds[k + 1]]))
-    return result
+        rows = order[bounds[k] : bounds[k + 1]]
+        result.append(Opening(_mask(free[row]), _mask(np.any(kept[rows], axis=0)), rows))
+    return result, kept
+
+
+def _mask(flags: BoolArray) -> int:
+    return sum(1 << int(j) for j in np.flatnonzero(flags))
 
 
 def independent_families(layout: Layout, unobserved: Sequence[int]) -> list[list[int]]:

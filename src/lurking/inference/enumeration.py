@@ -18,7 +18,8 @@ import numpy as np
 from lurking.data.patterns import rank_rows, summed_weights
 from lurking.errors import TooLarge
 from lurking.inference.base import Engine
-from lurking.inference.components import Splitter, by_missingness
+from lurking.inference.components import Splitter, openings
+from lurking.inference.joining import NOT_JOINED, Choices, JoinedGroup, assemble, join
 from lurking.kernels.program import Program
 from lurking.models.discrete.layout import Layout
 from lurking.runtime.memory import available_bytes, in_words
@@ -26,6 +27,7 @@ from lurking.types import CodeArray, FloatArray, IntArray
 
 BYTES_PER_CELL = 20
 STATE_LIMIT = 1 << 26
+JOIN_FROM = 512  # rows from which joining factors is looked at
 SMALL = 1 << 26  # bytes that are granted without asking the machine
 
 
@@ -77,13 +79,14 @@ class EnumerationEngine(Engine):
         self.program, self.active = _Compiler(self).compile()
 
     def _collect(self, splitter: Splitter) -> list[Group]:
-        """Group the patterns by missingness and merge components over the same variables."""
+        """Group the patterns by what they leave open and merge components over the same variables."""
         groups: dict[tuple[int, ...], Group] = {}
         families: dict[int, list[IntArray]] = {}
-        for unobserved, rows in by_missingness(self.codes):
-            split = splitter.split(unobserved)
+        opened, kept = openings(self.layout, self.codes, splitter)
+        for free, keep, rows in opened:
+            split = splitter.split(free, keep)
             for j in split.complete:
-                families.setdefault(j, []).append(rows)
+                families.setdefault(j, []).append(rows if kept is None else rows[kept[rows, j]])
             for component in split.components:
                 group = groups.setdefault(component.variables, Group(component.variables))
                 group.families.update(component.families)
@@ -186,6 +189,7 @@ class _Compiler:
         self.n_fixed: list[int] = []
         self.n_factors: list[int] = []
         self.fixed_start: list[int] = []
+        self.joined: list[JoinedGroup] = []
         self.cells = 0
 
     def compile(self) -> tuple[Program | None, IntArray]:
@@ -217,6 +221,7 @@ class _Compiler:
             row_begin=_starts(rows),
             slots=np.concatenate(self.slots).astype(np.uint32),
             weights=np.concatenate(self.weights),
+            joined=assemble(self.joined, self.states, len(gather)),
         )
         return program, active
 
@@ -243,26 +248,43 @@ class _Compiler:
         for j in fixed:
             self._append_cells(self._shifts(j, free, grid))
         codes = dict(zip(observed, np.ascontiguousarray(rows.T), strict=True))
-        first, ranks = [], []
+        first, ranks, sizes = [], [], []
         for j in moving:
             positions, rank = self._configurations(j, seen[j], [codes[v] for v in seen[j]])
             self._check(len(positions) * group.states, 1, group)
             first.append(self.cells)
             ranks.append(rank)
+            sizes.append(len(positions))
             self._append_cells((positions[:, None] + self._shifts(j, free, grid)).ravel())
         slots = np.empty((len(moving), len(rows)), np.int64)
         if moving:
             np.multiply(ranks, group.states, out=slots)
             slots += np.asarray(first)[:, None]
         if (rows < 0).any():
-            absent = [np.logical_or.reduce([codes[v] < 0 for v in seen[j]]) for j in moving]
-            slots[np.asarray(absent)] = self.cells
+            absent = np.asarray([np.logical_or.reduce([codes[v] < 0 for v in seen[j]]) for j in moving])
+            slots[absent] = self.cells
+            for k, rank in enumerate(ranks):
+                ranks[k] = np.where(absent[k], sizes[k], rank)
+                sizes[k] += int(absent[k].any())
             self._append_cells(np.full(group.states, layout.size))
+        self.joined.append(self._joined(first, ranks, sizes, group.states))
         self.states.append(group.states)
         self.n_fixed.append(len(fixed))
         self.n_factors.append(len(moving))
         self.slots.append(slots.T.ravel())
         self.weights.append(weights)
+
+    def _joined(self, first: list[int], ranks: list[IntArray], sizes: list[int], states: int) -> JoinedGroup:
+        """Join the factors of a group with many rows; the choice after a factor's own cells is the neutral one."""
+        if not ranks or len(ranks[0]) < JOIN_FROM:
+            return NOT_JOINED
+        neutral = self.cells - states
+        ends = [*first[1:], neutral]
+        cells = []
+        for start, end, size in zip(first, ends, sizes, strict=True):
+            own = start + states * np.arange(size)
+            cells.append(np.where(own < end, own, neutral))
+        return join(Choices(ranks, cells))
 
     def _shifts(self, j: int, free: dict[int, int], grid: IntArray) -> IntArray:
         """Return the flat position of family j for every joint state, observed variables at state 0, (S,)."""

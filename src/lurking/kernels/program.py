@@ -36,6 +36,31 @@ class Outcome(IntEnum):
     IMPOSSIBLE = 3
 
 
+class Joined(NamedTuple):
+    """Factors of a group joined into few: a *joint row* is the product of one S-vector of each of its factors.
+
+    With many rows and small factors (eight binary columns make 256 joint rows) this divides the work per row by the
+    number of factors joined; the joint rows are multiplied out once per E-step.
+    """
+
+    width: IntArray
+    """(G,) joint factors per row; 0 where nothing is joined."""
+    slot_start: IntArray
+    """(G,) first entry of the group in `slots`."""
+    slots: NDArray[np.uint32]
+    """(sum of rows × width,) first cell of the S-vector that a row uses for a joint factor."""
+    cell_start: IntArray
+    """(G,) first cell of the group's joint rows; they follow the plain cells."""
+    row_begin: IntArray
+    """(G + 1,) range of the group's joint rows."""
+    part_begin: IntArray
+    """(joint rows + 1,) range of each joint row's parts."""
+    parts: NDArray[np.uint32]
+    """First plain cell of each S-vector that is multiplied."""
+    n_cells: int
+    """Plain and joint cells together."""
+
+
 class Program(NamedTuple):
     """Everything `expect` needs, over the Q *active* potentials (rows that touch an unobserved variable).
 
@@ -66,6 +91,8 @@ class Program(NamedTuple):
     """(sum of rows × factors,) first cell of the S-vector that a row uses for a factor."""
     weights: FloatArray
     """(rows of all groups,) weight of each row."""
+    joined: Joined
+    """The same rows with several factors read at once."""
 
 
 class TreeProgram(NamedTuple):

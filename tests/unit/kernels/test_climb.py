@@ -103,7 +103,7 @@ def test_compiled_equals_python_on_a_longer_climb(rule, accelerate, pseudo_count
 @RULES
 @settings(max_examples=15)
 @given(data=st.data())
-def test_the_reference_engine_climbs_the_same_way(small_problems, rule, data):
+def test_every_engine_climbs_the_same_way(small_problems, rule, data):
     """Plain iterations do not depend on the engine; extrapolation does, through the rows it looks at."""
     least = 1.0 if rule is Rule.MAP_PROBABILITY else 1e-3
     small = data.draw(small_problems(max_nodes=4, max_rows=4, max_states=30, least_lambda=least))
@@ -111,17 +111,19 @@ def test_the_reference_engine_climbs_the_same_way(small_problems, rule, data):
     options = ClimbOptions(6, 0.0, False)
     start = np.log(small.theta())
     traces = []
-    for name in ENGINES:
+    for name in sorted(set(ENGINES) - {"auto"}):
         climber = Climber(small.engine(name), small.pseudo, rule, small.weights.sum())
         result = climber.climb(start, options)
         assert result.n_iter == len(result.trace) == 6
         assert result.objective == result.trace[-1]
         traces.append(result)
-    fast, slow = traces
-    assert fast.trace == pytest.approx(slow.trace, rel=1e-9, abs=1e-9)
-    assert fast.counts == pytest.approx(slow.counts, rel=1e-9, abs=1e-9)
-    assert fast.log_z == pytest.approx(slow.log_z, rel=1e-9, abs=1e-9)
-    assert np.exp(fast.potentials) == pytest.approx(np.exp(slow.potentials), rel=1e-9, abs=1e-9)
+    *others, slow = traces
+    assert len(others) == 2
+    for fast in others:
+        assert fast.trace == pytest.approx(slow.trace, rel=1e-9, abs=1e-9)
+        assert fast.counts == pytest.approx(slow.counts, rel=1e-9, abs=1e-9)
+        assert fast.log_z == pytest.approx(slow.log_z, rel=1e-9, abs=1e-9)
+        assert np.exp(fast.potentials) == pytest.approx(np.exp(slow.potentials), rel=1e-9, abs=1e-9)
 
 
 @RULES

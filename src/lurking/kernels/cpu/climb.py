@@ -232,7 +232,7 @@ def climb_into(
     (outcome, n_iter, entries of the trace, log_z). Only numbers are returned: wrapping an array runs Python code, and
     an interrupt pending at that moment would be raised inside the compiled wrapper, which cannot bear it.
     """
-    potentials, counts, following, coordinates, scratch = _workspace(start, program.gather.shape[0])
+    potentials, counts, following, coordinates, scratch = _workspace(start, program.joined.n_cells)
     current, trial, extra = 0, 1, 2
     allowed = max_iter if rule == VB else max_iter + 1
     trace = out[2]

@@ -20,6 +20,7 @@ from lurking.kernels.program import Program
 from lurking.types import FloatArray, IntArray
 
 TINY = 1e-250
+SMALL = 1e-50  # times TINY is still a normal number: rows of weight 1 share one logarithm
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -33,6 +34,51 @@ def _group_rows(program: Program, group: int) -> tuple[IntArray, NDArray[np.uint
         fixed[h] = program.fixed_start[group] + h * program.states[group]
     slots = program.slots[first : first + (end - begin) * factors].reshape((end - begin, factors))
     return fixed, slots, program.weights[begin:end]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _joined_slots(program: Program, group: int) -> NDArray[np.uint32]:
+    """Return a group's slots of joint factors (rows, width)."""
+    rows = program.row_begin[group + 1] - program.row_begin[group]
+    width = program.joined.width[group]
+    first = program.joined.slot_start[group]
+    return program.joined.slots[first : first + rows * width].reshape((rows, width))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _multiply_out(program: Program, table: FloatArray, accumulated: FloatArray) -> None:
+    """Fill the joint cells of `table` with the products of their parts, and those of `accumulated` with 0."""
+    joined = program.joined
+    for group in range(program.states.shape[0]):
+        states = program.states[group]
+        for row in range(joined.row_begin[group], joined.row_begin[group + 1]):
+            cell = joined.cell_start[group] + (row - joined.row_begin[group]) * states
+            for s in range(cell, cell + states):
+                table[s] = 1.0
+                accumulated[s] = 0.0
+            for k in range(joined.part_begin[row], joined.part_begin[row + 1]):
+                part = np.int64(joined.parts[k])
+                for s in range(states):
+                    table[cell + s] *= table[part + s]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _hand_down(program: Program, accumulated: FloatArray) -> None:
+    """Add what the joint cells received to each of their parts."""
+    joined = program.joined
+    for group in range(program.states.shape[0]):
+        states = program.states[group]
+        for row in range(joined.row_begin[group], joined.row_begin[group + 1]):
+            cell = joined.cell_start[group] + (row - joined.row_begin[group]) * states
+            received = 0.0
+            for s in range(cell, cell + states):
+                received += accumulated[s]
+            if received == 0.0:
+                continue
+            for k in range(joined.part_begin[row], joined.part_begin[row + 1]):
+                part = np.int64(joined.parts[k])
+                for s in range(states):
+                    accumulated[part + s] += accumulated[cell + s]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -81,7 +127,7 @@ def _rows_of_two(
     """Two joint states, held in registers; see `_rows_of_many`."""
     factors = np.uint64(slots.shape[1])
     one = np.uint64(1)
-    log_z = 0.0
+    log_z, product = 0.0, 1.0
     n_late = 0
     for row in range(weights.shape[0]):
         a, b = base[0], base[1]
@@ -94,7 +140,13 @@ def _rows_of_two(
             late[n_late] = row
             n_late += 1
             continue
-        log_z += weights[row] * math.log(total)
+        if weights[row] == 1.0:
+            product *= total
+            if product < SMALL:
+                log_z += math.log(product)
+                product = 1.0
+        else:
+            log_z += weights[row] * math.log(total)
         scale = weights[row] / total
         a *= scale
         b *= scale
@@ -104,7 +156,7 @@ def _rows_of_two(
             cell = np.uint64(slots[row, f])
             accumulated[cell] += a
             accumulated[cell + one] += b
-    return log_z, n_late
+    return log_z + math.log(product), n_late
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -120,7 +172,7 @@ def _rows_of_four(
     """Four joint states, held in registers; see `_rows_of_many`."""
     factors = np.uint64(slots.shape[1])
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    log_z = 0.0
+    log_z, product = 0.0, 1.0
     n_late = 0
     for row in range(weights.shape[0]):
         a, b, c, d = base[0], base[1], base[2], base[3]
@@ -135,7 +187,13 @@ def _rows_of_four(
             late[n_late] = row
             n_late += 1
             continue
-        log_z += weights[row] * math.log(total)
+        if weights[row] == 1.0:
+            product *= total
+            if product < SMALL:
+                log_z += math.log(product)
+                product = 1.0
+        else:
+            log_z += weights[row] * math.log(total)
         scale = weights[row] / total
         a *= scale
         b *= scale
@@ -151,7 +209,7 @@ def _rows_of_four(
             accumulated[cell + one] += b
             accumulated[cell + two] += c
             accumulated[cell + three] += d
-    return log_z, n_late
+    return log_z + math.log(product), n_late
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -172,7 +230,7 @@ def _rows_of_many(
     states = np.uint64(base.shape[0])
     factors = slots.shape[1]
     mass = np.empty(base.shape[0])
-    log_z = 0.0
+    log_z, product = 0.0, 1.0
     n_late = 0
     for row in range(weights.shape[0]):
         for s in range(states):
@@ -188,7 +246,13 @@ def _rows_of_many(
             late[n_late] = row
             n_late += 1
             continue
-        log_z += weights[row] * math.log(total)
+        if weights[row] == 1.0:
+            product *= total
+            if product < SMALL:
+                log_z += math.log(product)
+                product = 1.0
+        else:
+            log_z += weights[row] * math.log(total)
         scale = weights[row] / total
         for s in range(states):
             mass[s] *= scale
@@ -197,7 +261,7 @@ def _rows_of_many(
             cell = np.uint64(slots[row, f])
             for s in range(states):
                 accumulated[cell + s] += mass[s]
-    return log_z, n_late
+    return log_z + math.log(product), n_late
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -241,16 +305,17 @@ def _group(
     base_mass = np.zeros(states)
     late = np.empty(weights.shape[0], np.int64)
     log_z, n_late = 0.0, 0
+    quick = _joined_slots(program, group) if program.joined.width[group] > 0 else slots
     if in_logs:
         n_late = late.shape[0]
         for row in range(n_late):
             late[row] = row
     elif states == 2:
-        log_z, n_late = _rows_of_two(slots, weights, table, accumulated, base, base_mass, late)
+        log_z, n_late = _rows_of_two(quick, weights, table, accumulated, base, base_mass, late)
     elif states == 4:
-        log_z, n_late = _rows_of_four(slots, weights, table, accumulated, base, base_mass, late)
+        log_z, n_late = _rows_of_four(quick, weights, table, accumulated, base, base_mass, late)
     else:
-        log_z, n_late = _rows_of_many(slots, weights, table, accumulated, base, base_mass, late)
+        log_z, n_late = _rows_of_many(quick, weights, table, accumulated, base, base_mass, late)
     if n_late > 0:
         log_z += _late_rows(program.gather, potentials, fixed, slots, weights, late[:n_late], accumulated, base_mass)
     for first in fixed:
@@ -263,7 +328,10 @@ def _group(
 def expect_into(
     program: Program, potentials: FloatArray, counts: FloatArray, table: FloatArray, accumulated: FloatArray
 ) -> float:
-    """Write N(φ) of the active potentials to `counts`; return log_z(φ). `table`, `accumulated`: (cells,) scratch."""
+    """Write N(φ) of the active potentials to `counts`; return log_z(φ).
+
+    `table` and `accumulated` are scratch for all cells, joint ones included.
+    """
     size = potentials.shape[0]
     highest = -np.inf
     log_z = 0.0
@@ -280,8 +348,10 @@ def expect_into(
     for cell in range(gather.shape[0]):
         table[cell] = weights[np.uint64(gather[cell])]
         accumulated[cell] = 0.0
+    _multiply_out(program, table, accumulated)
     for group in range(program.states.shape[0]):
         log_z += _group(program, potentials, table, accumulated, group, highest > 0.0)
+    _hand_down(program, accumulated)
     for cell in range(gather.shape[0]):
         if gather[cell] < size:
             counts[np.uint64(gather[cell])] += accumulated[cell]
@@ -298,7 +368,7 @@ def posterior_into(program: Program, potentials: FloatArray, group: int, masses:
 
 def expect(program: Program, potentials: FloatArray) -> tuple[FloatArray, float]:
     """Return (N, log_z) of the active potentials: log_z = Σ_i w_i ln Σ_s exp Σ_j φ_j, N its gradient, (Q,)."""
-    counts, cells = np.empty(potentials.shape[0]), program.gather.shape[0]
+    counts, cells = np.empty(potentials.shape[0]), program.joined.n_cells
     log_z = expect_into(program, np.ascontiguousarray(potentials), counts, np.empty(cells), np.empty(cells))
     return counts, float(log_z)
 

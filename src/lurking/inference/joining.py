@@ -1,0 +1,101 @@
+"""Joining small factors: with many rows it is cheaper to read several columns at once."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lurking.kernels.program import Joined
+from lurking.types import IntArray
+
+LIMITS = (256, 64, 16)
+"""Joint rows of a joint factor at most; the cheapest limit is taken."""
+WORTH = 0.8
+"""Joining must bring the work below this share of the plain one."""
+
+
+class Choices(NamedTuple):
+    """A group's factors as a row sees them: which of its S-vectors each row uses, and where those lie."""
+
+    codes: list[IntArray]
+    """F arrays (rows,), the choice of each row."""
+    cells: list[IntArray]
+    """F arrays (choices of the factor,), first cell of each S-vector."""
+
+
+class JoinedGroup(NamedTuple):
+    """One group's joint factors: slots (rows, width) counted in joint rows, and the parts of each joint row."""
+
+    rows: NDArray[np.uint32]
+    parts: list[IntArray]
+
+
+NOT_JOINED = JoinedGroup(np.empty((0, 0), np.uint32), [])
+
+
+def join(choices: Choices) -> JoinedGroup:
+    """Return the cheapest joining of consecutive factors, or `NOT_JOINED` when the plain factors are cheaper."""
+    sizes = [len(cells) for cells in choices.cells]
+    n_rows = len(choices.codes[0]) if choices.codes else 0
+    plain = float(n_rows * len(sizes))
+    best, runs = WORTH * plain, None
+    for limit in LIMITS:
+        candidate = _runs(sizes, limit)
+        joint_rows = sum(len(run) * math.prod(sizes[f] for f in run) for run in candidate)
+        cost = float(n_rows * len(candidate)) + joint_rows
+        if cost < best:
+            best, runs = cost, candidate
+    if runs is None:
+        return NOT_JOINED
+    rows = np.empty((n_rows, len(runs)), np.uint32)
+    parts: list[IntArray] = []
+    for k, run in enumerate(runs):
+        code = np.zeros(n_rows, np.int64)
+        for f in run:
+            code = code * sizes[f] + choices.codes[f]
+        rows[:, k] = code + len(parts)
+        digits = np.indices([sizes[f] for f in run]).reshape(len(run), -1)
+        parts += list(np.stack([choices.cells[f][digit] for f, digit in zip(run, digits, strict=True)], axis=1))
+    return JoinedGroup(rows, parts)
+
+
+def _runs(sizes: list[int], limit: int) -> list[list[int]]:
+    """Return consecutive factors in runs whose sizes multiply to at most `limit`; a larger factor is a run alone."""
+    runs: list[list[int]] = []
+    product = limit + 1
+    for f, size in enumerate(sizes):
+        if product * size > limit:
+            runs.append([])
+            product = 1
+        runs[-1].append(f)
+        product *= size
+    return runs
+
+
+def assemble(groups: list[JoinedGroup], states: list[int], n_plain: int) -> Joined:
+    """Return the joined groups as the arrays of a `Program` whose plain cells number `n_plain`."""
+    n_rows = [len(group.parts) for group in groups]
+    sizes = [rows * s for rows, s in zip(n_rows, states, strict=True)]
+    cell_start = n_plain + np.concatenate([[0], np.cumsum(np.asarray(sizes, np.int64))]).astype(np.int64)
+    slots = [
+        (first + s * group.rows.astype(np.int64)).ravel()
+        for group, first, s in zip(groups, cell_start, states, strict=False)
+    ]
+    parts = [part for group in groups for part in group.parts]
+    return Joined(
+        width=np.asarray([group.rows.shape[1] for group in groups], np.int64),
+        slot_start=_starts([len(own) for own in slots])[:-1],
+        slots=np.concatenate(slots).astype(np.uint32),
+        cell_start=cell_start[:-1],
+        row_begin=_starts(n_rows),
+        part_begin=_starts([len(part) for part in parts]),
+        parts=np.concatenate(parts).astype(np.uint32) if parts else np.empty(0, np.uint32),
+        n_cells=int(cell_start[-1]),
+    )
+
+
+def _starts(lengths: list[int]) -> IntArray:
+    return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(np.int64)
