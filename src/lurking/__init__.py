@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lurking.data.datasets import carcinoma as carcinoma
     from lurking.data.datasets import gss82 as gss82
     from lurking.data.datasets import stouffer_toby as stouffer_toby
+    from lurking.data.discretise import discretise as discretise
     from lurking.data.files import read as read
     from lurking.data.table import Table as Table
     from lurking.errors import LurkingError as LurkingError
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from lurking.inference.network import Network as Network
     from lurking.inference.problem import Problem as Problem
     from lurking.io.models_file import read_models as read_models
+    from lurking.io.networks import read_network as read_network
+    from lurking.io.networks import write_network as write_network
     from lurking.learn.api import fit as fit
     from lurking.learn.fit import Fit as Fit
     from lurking.learn.loop import Status as Status
@@ -56,13 +59,16 @@ _HOME = {
     "bipartite": "lurking.graph.spaces",
     "carcinoma": "lurking.data.datasets",
     "compare": "lurking.search.compare",
+    "discretise": "lurking.data.discretise",
     "fit": "lurking.learn.api",
     "gss82": "lurking.data.datasets",
     "plot_profiles": "lurking.report.profiles",
     "read": "lurking.data.files",
     "read_models": "lurking.io.models_file",
+    "read_network": "lurking.io.networks",
     "score": "lurking.evidence.api",
     "stouffer_toby": "lurking.data.datasets",
+    "write_network": "lurking.io.networks",
 }
 
 __all__ = ["__version__", *_HOME]  # noqa: PLE0604 - the keys are names

@@ -49,6 +49,7 @@ def compare(
     na_values: opt.NaValuesOption = None,
     columns: opt.ColumnsOption = None,
     drop: opt.DropOption = None,
+    discretise: opt.DiscretiseOption = None,
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
@@ -57,7 +58,7 @@ def compare(
     names = opt.parse_scores(scores)
     own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
     dags = _models(models, model)
-    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns)
+    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise)
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
     choices |= {"max_iter": max_iter, "tol": tol, "hidden": opt.hidden_cardinalities(hidden)}
     results: list[tuple[str, Comparison]] = []

@@ -36,13 +36,14 @@ def fit(
     na_values: opt.NaValuesOption = None,
     columns: opt.ColumnsOption = None,
     drop: opt.DropOption = None,
+    discretise: opt.DiscretiseOption = None,
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
     """Fit one structure; report its hidden states and the fit."""
     chosen = opt.parse_prior(prior)
     dag = opt.parse_model(model, hidden)
-    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns)
+    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise)
     with opt.work(workers) as pool:
         result = fit_structure(
             dag,

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from lurking.data.discretise import METHODS, discretise
 from lurking.data.files import read
+from lurking.data.intervals import interval_bounds
 from lurking.data.table import Table
-from lurking.errors import OptionError, PriorError, StructureError
+from lurking.errors import LurkingWarning, OptionError, PriorError, StructureError, nearest_hint
 from lurking.evidence.base import get_score
 from lurking.graph.dag import Dag
+from lurking.inference.problem import marked
+from lurking.io.networks import is_bif, read_network
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.executor import worker_count
 from lurking.runtime.progress import Bar
 from lurking.types import Level
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+# The column ends at the first colon that leaves a rule behind it, so names with colons are possible.
+CUTTING_RULE = re.compile(
+    r"(?P<column>.+?):"
+    r"(?:(?P<method>quantile|width)(?::(?P<states>[^:]*))?|evidence(?::(?P<target>.*))?|(?P<numbers>[^:]*))"
+)
+EVERY_COLUMN = "*"
 
 
 def whole(text: str | int) -> int:
@@ -42,10 +54,12 @@ def real(text: str | float) -> float:
 DataArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Table: .csv, .tsv, .json, .parquet, .arrow; empty cells are fine.")
 ]
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by 'lurking fit --out'.")]
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model written by 'lurking fit --out', or a network in BIF.")
+]
 ModelOption = Annotated[
     str,
-    typer.Option("--model", help="Arrows, e.g. 's1[2] -> y1 y2; s2[2] -> y2 y3'; '*' is every column."),
+    typer.Option("--model", help="Arrows, e.g. 's1[2] -> y1 y2; s2[2] -> y2 y3'; '*' is every column. Or a BIF file."),
 ]
 HiddenOption = Annotated[
     list[str] | None, typer.Option("--hidden", metavar="NAME:STATES", help="A hidden variable and its states; repeat.")
@@ -64,6 +78,15 @@ ColumnsOption = Annotated[
     list[str] | None, typer.Option("--columns", metavar="COLUMNS", help="Keep only these columns (and the weights).")
 ]
 DropOption = Annotated[list[str] | None, typer.Option("--drop", metavar="COLUMNS", help="Columns to leave out.")]
+DiscretiseOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--discretise",
+        metavar="COLUMN:RULE",
+        help="Cut numbers into classes: age:4, age:width:5, bmi:18.5,25,30, dose:evidence, dose:evidence:TARGET, or "
+        "'*:4' for every continuous column; repeat.",
+    ),
+]
 PriorOption = Annotated[
     str,
     typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys; several by commas are reported apart."),
@@ -119,24 +142,107 @@ def read_data(
     drop: list[str] | None,
     *,
     columns: list[str] | None = None,
+    rules: list[str] | None = None,
     unique: bool = True,
     known_levels: Mapping[str, Sequence[Level]] | None = None,
 ) -> Table:
-    """Read a table with the data options of the command line; `unique` keeps one copy of equal rows, weighted."""
-    table = read(
-        path,
-        weights=weights,
-        categorical=listed(categorical),
-        continuous=listed(continuous),
-        na_values=listed(na_values) or None,
-        drop=listed(drop),
-        unique=unique,
-        known_levels=known_levels,
+    """Read a table with the data options of the command line; `unique` keeps one copy of equal rows, weighted.
+
+    Columns whose known levels are intervals are read as they are: the model cuts their numbers by itself.
+    """
+    cuttings = parse_cuttings(rules)
+    known = dict(known_levels or {})
+    with warnings.catch_warnings():
+        for name in [name for name, levels in known.items() if interval_bounds(levels) is not None]:
+            del known[name]
+            # What is strange about a column without levels is not so about one that gets them from the model.
+            warnings.filterwarnings("ignore", f"column {re.escape(repr(name))}", LurkingWarning)
+        table = read(
+            path,
+            weights=weights,
+            categorical=listed(categorical),
+            continuous=listed(continuous),
+            na_values=listed(na_values) or None,
+            drop=listed(drop),
+            unique=unique,
+            known_levels=known or None,
+        )
+    kept = listed(columns)
+    # Columns are left out last, because one of them may be a target.
+    for cutting in cuttings:
+        table = cutting.apply(table, kept)
+    if kept:
+        table = table.select(kept)
+    # Rows that differed only in what was cut or left out are equal now.
+    return table.unique() if unique and (cuttings or kept) else table
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """What one --discretise says: which column, and the arguments of `discretise`."""
+
+    column: str
+    rule: int | str | tuple[float, ...]
+    method: str = "quantile"
+    target: str | None = None
+
+    def apply(self, table: Table, kept: Sequence[str]) -> Table:
+        """Return the table with the column cut, or with all that are still continuous and, if any are named, kept."""
+        names = [self.column]
+        if self.column == EVERY_COLUMN:
+            candidates = [name for name in table.columns if name in kept or not kept]
+            names = [name for name in candidates if not table[name].is_categorical and name != self.target]
+        if not names:
+            warnings.warn("--discretise: no column is continuous, so nothing was cut", LurkingWarning, stacklevel=2)
+            return table
+        return discretise(table, dict.fromkeys(names, self.rule), method=self.method, target=self.target)
+
+
+def parse_cuttings(values: list[str] | None) -> list[Cutting]:
+    """Read ``COLUMN:RULE`` texts; a comma separates cut points here, so an option holds one column only.
+
+    The rule for every column comes last, so that it takes those without a rule of their own.
+    """
+    cuttings: list[Cutting] = []
+    for value in values or []:
+        cutting = parse_cutting(value)
+        if any(cutting.column == other.column for other in cuttings):
+            raise OptionError(f"--discretise has two rules for {cutting.column!r}; give each column one rule")
+        cuttings.append(cutting)
+    return sorted(cuttings, key=lambda cutting: cutting.column == EVERY_COLUMN)
+
+
+def parse_cutting(text: str) -> Cutting:
+    """Read one ``COLUMN:RULE``: a number of classes, quantile:N, width:N, cut points, evidence or evidence:TARGET."""
+    found = CUTTING_RULE.fullmatch(text.strip())
+    if found is None:
+        raise _no_cutting(text, "no colon with a rule behind it")
+    column, states, target = found["column"].strip(), found["states"], found["target"]
+    if found["method"] and states is None:
+        return Cutting(column, found["method"])
+    if found["method"]:
+        if not WHOLE_NUMBER.fullmatch(states.strip()):
+            raise _no_cutting(text, f"{_clip(states)!r} is not a whole number")
+        return Cutting(column, int(states), found["method"])
+    if found["numbers"] is None:
+        if target is not None and not target.strip():
+            raise _no_cutting(text, "no column behind 'evidence:'")
+        return Cutting(column, "evidence", target=target and target.strip())
+    numbers = found["numbers"].strip()
+    if WHOLE_NUMBER.fullmatch(numbers):
+        return Cutting(column, int(numbers))
+    try:
+        cuts = tuple(float(part) for part in numbers.split(",") if part.strip())
+    except ValueError:
+        raise _no_cutting(text, f"{_clip(numbers)!r} is no rule{nearest_hint(numbers, METHODS)}") from None
+    return Cutting(column, cuts)
+
+
+def _no_cutting(text: str, why: str) -> OptionError:
+    return OptionError(
+        f"--discretise {_clip(text)!r}: {why}; write COLUMN:4, COLUMN:width:5, COLUMN:18.5,25,30, COLUMN:evidence "
+        "or COLUMN:evidence:TARGET"
     )
-    if not listed(columns):
-        return table
-    kept = table.select(listed(columns))
-    return kept.unique() if unique else kept
 
 
 def _clip(text: str) -> str:
@@ -159,8 +265,11 @@ def hidden_cardinalities(values: list[str] | None) -> dict[str, int]:
 
 
 def parse_model(text: str, hidden: list[str] | None) -> Dag:
-    """Return the structure of --model and --hidden."""
-    return Dag.parse(text, hidden_cardinalities(hidden) or None)
+    """Return the structure of --model and --hidden; a BIF file stands for the structure in it."""
+    marks = hidden_cardinalities(hidden)
+    if is_bif(text):
+        return marked(read_network(text).dag, marks)
+    return Dag.parse(text, marks or None)
 
 
 def parse_prior(text: str) -> Prior:

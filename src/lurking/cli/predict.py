@@ -15,6 +15,7 @@ from lurking.data.frames import pandas_frame
 from lurking.data.table import Table
 from lurking.errors import DataError, OptionError
 from lurking.inference.network import Network
+from lurking.io.networks import read_network
 from lurking.types import Frame
 
 SHOWN = 20
@@ -40,7 +41,7 @@ def predict(
     """Tell hidden states, a target or empty cells of rows."""
     if impute and target is not None:
         raise OptionError("--impute and --target exclude each other; use one of them")
-    network = Network.load(model)
+    network = read_network(model)
     states = {name: network.levels[name] for name in network.dag.observed if name != target}
     table = opt.read_data(data, weights, None, None, na_values, drop, unique=False, known_levels=states)
     _check_columns(network, table, target)

@@ -10,7 +10,7 @@ import typer
 from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.cli.files import write_frame
-from lurking.inference.network import Network
+from lurking.io.networks import read_network
 
 
 def sample(
@@ -24,7 +24,7 @@ def sample(
     json: opt.JsonOption = False,
 ) -> None:
     """Draw rows from a fitted model, as CSV on stdout."""
-    table = Network.load(model).sample(n, seed=seed, hidden=hidden)
+    table = read_network(model).sample(n, seed=seed, hidden=hidden)
     frame = table.to_frame()
     if destination is not None:
         write_frame(frame, destination)

@@ -41,6 +41,7 @@ def score(
     na_values: opt.NaValuesOption = None,
     columns: opt.ColumnsOption = None,
     drop: opt.DropOption = None,
+    discretise: opt.DiscretiseOption = None,
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
@@ -49,7 +50,7 @@ def score(
     names = opt.parse_scores(scores)
     own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
     dag = opt.parse_model(model, hidden)
-    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns)
+    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise)
     results: list[Result] = []
     with opt.work(workers) as pool:
         _, options, _ = split_options(

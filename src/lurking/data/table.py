@@ -23,6 +23,7 @@ from lurking.data.coding import (
 )
 from lurking.data.column import Column, ColumnSummary
 from lurking.data.frames import pandas_frame, source_from_frame
+from lurking.data.intervals import with_numbers_in_intervals
 from lurking.data.messages import listed, shown, unknown_column
 from lurking.data.patterns import Patterns, rank_rows, summed_weights
 from lurking.data.sources import (
@@ -224,7 +225,8 @@ class Table:
         """Return the table with the named columns recoded to the given levels; others stay as they are.
 
         Values are matched by equality, then by text form, so that levels learnt from numbers or bools fit the same
-        answers read as text. A value in the data that matches none of the levels is a `DataError`.
+        answers read as text. Levels that are a complete set of intervals take every number by where it lies. A value in
+        the data that matches none of the levels is a `DataError`.
         """
         coding = Coding.from_options(levels)
         coding.check_names(self.columns)
@@ -235,7 +237,8 @@ class Table:
             column = self[name]
             codes, distinct = column.ranks()
             values = list(column.levels) if column.is_categorical else distinct.tolist()
-            by_name[name] = code_by_levels(RawColumn(name, codes, values), tuple(given))
+            raw = with_numbers_in_intervals(RawColumn(name, codes, values), given)
+            by_name[name] = code_by_levels(raw, tuple(given))
         return self.with_columns(by_name)
 
     @cached_property
