@@ -10,7 +10,7 @@ import lurking as lk
 NETWORK = lk.Network.from_tables(
     lk.Dag.parse("class[2] -> a b c d"),
     {"class": [[0.4, 0.6]], **{name: [[0.9, 0.1], [0.2, 0.8]] for name in "abcd"}},
-    {name: ("no", "yes") for name in "abcd"},
+    dict.fromkeys("abcd", ("no", "yes")),
 )
 
 

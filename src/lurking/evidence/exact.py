@@ -22,6 +22,7 @@ from lurking.evidence.base import Evidence, Kind
 from lurking.expfam import dirichlet
 from lurking.inference.base import Engine
 from lurking.inference.problem import Problem
+from lurking.kernels.program import plain_slots
 from lurking.kernels.reference.special import log_rising
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
@@ -75,10 +76,9 @@ def _items(engine: Engine) -> Iterator[_Item]:
     assert program is not None  # the enumeration engine compiles one whenever something is active
     for group, states in enumerate(program.states):
         fixed = program.fixed_start[group] + states * np.arange(program.n_fixed[group])
-        width = program.n_factors[group]
-        for offset, row in enumerate(range(program.row_begin[group], program.row_begin[group + 1])):
-            begin = program.slot_start[group] + offset * width
-            cells = np.concatenate([fixed, program.slots[begin : begin + width].astype(np.int64)])
+        for offset, slots in enumerate(plain_slots(program, group)):
+            row = program.row_begin[group] + offset
+            cells = np.concatenate([fixed, slots])
             cells = cells[program.gather[cells] < len(engine.active)]  # neutral factors count nothing
             positions = engine.active[program.gather[cells[None, :] + np.arange(states)[:, None]]]
             if program.weights[row] > 0:

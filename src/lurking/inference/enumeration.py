@@ -20,7 +20,7 @@ from lurking.errors import TooLarge
 from lurking.inference.base import Engine
 from lurking.inference.components import Splitter, openings
 from lurking.inference.joining import NOT_JOINED, Choices, JoinedGroup, assemble, join
-from lurking.kernels.program import Program
+from lurking.kernels.program import Program, plain_slots
 from lurking.models.discrete.layout import Layout
 from lurking.runtime.memory import available_bytes, in_words
 from lurking.types import CodeArray, FloatArray, IntArray
@@ -161,9 +161,7 @@ class EnumerationEngine(Engine):
             masses = self._group_posterior(potentials, index)[0]
             rows, states = masses.shape
             fixed = program.fixed_start[index] + states * np.arange(program.n_fixed[index])
-            begin, width = program.slot_start[index], program.n_factors[index]
-            slots = program.slots[begin : begin + rows * width].astype(np.int64).reshape(rows, width)
-            slots = np.concatenate([np.broadcast_to(fixed, (rows, len(fixed))), slots], axis=1)
+            slots = np.concatenate([np.broadcast_to(fixed, (rows, len(fixed))), plain_slots(program, index)], axis=1)
             positions = place[program.gather[slots[:, :, None] + np.arange(states)]]
             own = np.zeros((rows, self.layout.size + 1))
             np.add.at(own, (np.arange(rows)[:, None, None], positions), masses[:, None, :])
@@ -183,7 +181,7 @@ class _Compiler:
         self.engine = engine
         self.layout = engine.layout
         self.gather: list[IntArray] = []
-        self.slots: list[IntArray] = []
+        self.choices: list[Choices] = []
         self.weights: list[FloatArray] = []
         self.states: list[int] = []
         self.n_fixed: list[int] = []
@@ -208,7 +206,8 @@ class _Compiler:
         position[active] = np.arange(len(active), dtype=np.int32)
         lengths = np.diff(layout.row_start)[touched]
         rows = [len(weights) for weights in self.weights]
-        widths = [n * f for n, f in zip(rows, self.n_factors, strict=True)]
+        joined, quick = assemble(self.joined, self.states, len(gather))
+        slots = self._slots(quick)
         program = Program(
             row_start=_starts(lengths.tolist()),
             counts=self.engine.complete_counts[active],
@@ -217,11 +216,11 @@ class _Compiler:
             n_fixed=np.asarray(self.n_fixed, np.int64),
             n_factors=np.asarray(self.n_factors, np.int64),
             fixed_start=np.asarray(self.fixed_start, np.int64),
-            slot_start=_starts(widths)[:-1],
+            slot_start=_starts([len(own) for own in slots])[:-1],
             row_begin=_starts(rows),
-            slots=np.concatenate(self.slots).astype(np.uint32),
+            slots=np.concatenate(slots).astype(np.uint32, copy=False),
             weights=np.concatenate(self.weights),
-            joined=assemble(self.joined, self.states, len(gather)),
+            joined=joined,
         )
         return program, active
 
@@ -248,43 +247,39 @@ class _Compiler:
         for j in fixed:
             self._append_cells(self._shifts(j, free, grid))
         codes = dict(zip(observed, np.ascontiguousarray(rows.T), strict=True))
-        first, ranks, sizes = [], [], []
+        choices = Choices([], [])
         for j in moving:
             positions, rank = self._configurations(j, seen[j], [codes[v] for v in seen[j]])
             self._check(len(positions) * group.states, 1, group)
-            first.append(self.cells)
-            ranks.append(rank)
-            sizes.append(len(positions))
+            choices.codes.append(rank)
+            choices.cells.append(np.arange(self.cells, self.cells + len(positions) * group.states, group.states))
             self._append_cells((positions[:, None] + self._shifts(j, free, grid)).ravel())
-        slots = np.empty((len(moving), len(rows)), np.int64)
-        if moving:
-            np.multiply(ranks, group.states, out=slots)
-            slots += np.asarray(first)[:, None]
         if (rows < 0).any():
-            absent = np.asarray([np.logical_or.reduce([codes[v] < 0 for v in seen[j]]) for j in moving])
-            slots[absent] = self.cells
-            for k, rank in enumerate(ranks):
-                ranks[k] = np.where(absent[k], sizes[k], rank)
-                sizes[k] += int(absent[k].any())
+            for k, j in enumerate(moving):
+                absent = np.logical_or.reduce([codes[v] < 0 for v in seen[j]])
+                if absent.any():
+                    choices.codes[k] = np.where(absent, len(choices.cells[k]), choices.codes[k])
+                    choices.cells[k] = np.append(choices.cells[k], self.cells)
             self._append_cells(np.full(group.states, layout.size))
-        self.joined.append(self._joined(first, ranks, sizes, group.states))
+        self.joined.append(join(choices) if len(rows) >= JOIN_FROM else NOT_JOINED)
+        self.choices.append(choices)
         self.states.append(group.states)
         self.n_fixed.append(len(fixed))
         self.n_factors.append(len(moving))
-        self.slots.append(slots.T.ravel())
         self.weights.append(weights)
 
-    def _joined(self, first: list[int], ranks: list[IntArray], sizes: list[int], states: int) -> JoinedGroup:
-        """Join the factors of a group with many rows; the choice after a factor's own cells is the neutral one."""
-        if not ranks or len(ranks[0]) < JOIN_FROM:
-            return NOT_JOINED
-        neutral = self.cells - states
-        ends = [*first[1:], neutral]
-        cells = []
-        for start, end, size in zip(first, ends, sizes, strict=True):
-            own = start + states * np.arange(size)
-            cells.append(np.where(own < end, own, neutral))
-        return join(Choices(ranks, cells))
+    def _slots(self, quick: list[IntArray]) -> list[IntArray]:
+        """Return the slots of every group: the joint ones given in `quick`, or one for each factor."""
+        result = []
+        for slots, choices in zip(quick, self.choices, strict=True):
+            if slots.size or not choices.codes:
+                result.append(slots)
+                continue
+            own = np.empty((len(choices.codes[0]), len(choices.codes)), np.int64)
+            for f, (code, cells) in enumerate(zip(choices.codes, choices.cells, strict=True)):
+                own[:, f] = cells[code]
+            result.append(own.ravel())
+        return result
 
     def _shifts(self, j: int, free: dict[int, int], grid: IntArray) -> IntArray:
         """Return the flat position of family j for every joint state, observed variables at state 0, (S,)."""

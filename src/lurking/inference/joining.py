@@ -75,26 +75,24 @@ def _runs(sizes: list[int], limit: int) -> list[list[int]]:
     return runs
 
 
-def assemble(groups: list[JoinedGroup], states: list[int], n_plain: int) -> Joined:
-    """Return the joined groups as the arrays of a `Program` whose plain cells number `n_plain`."""
+def assemble(groups: list[JoinedGroup], states: list[int], n_plain: int) -> tuple[Joined, list[IntArray]]:
+    """Return the joined groups as arrays of a `Program` with `n_plain` plain cells, and the slots of each group."""
     n_rows = [len(group.parts) for group in groups]
-    sizes = [rows * s for rows, s in zip(n_rows, states, strict=True)]
-    cell_start = n_plain + np.concatenate([[0], np.cumsum(np.asarray(sizes, np.int64))]).astype(np.int64)
+    cell_start = n_plain + _starts([rows * s for rows, s in zip(n_rows, states, strict=True)])
     slots = [
         (first + s * group.rows.astype(np.int64)).ravel()
         for group, first, s in zip(groups, cell_start, states, strict=False)
     ]
     parts = [part for group in groups for part in group.parts]
-    return Joined(
+    joined = Joined(
         width=np.asarray([group.rows.shape[1] for group in groups], np.int64),
-        slot_start=_starts([len(own) for own in slots])[:-1],
-        slots=np.concatenate(slots).astype(np.uint32),
         cell_start=cell_start[:-1],
         row_begin=_starts(n_rows),
         part_begin=_starts([len(part) for part in parts]),
         parts=np.concatenate(parts).astype(np.uint32) if parts else np.empty(0, np.uint32),
         n_cells=int(cell_start[-1]),
     )
+    return joined, slots
 
 
 def _starts(lengths: list[int]) -> IntArray:

@@ -45,10 +45,6 @@ class Joined(NamedTuple):
 
     width: IntArray
     """(G,) joint factors per row; 0 where nothing is joined."""
-    slot_start: IntArray
-    """(G,) first entry of the group in `slots`."""
-    slots: NDArray[np.uint32]
-    """(sum of rows × width,) first cell of the S-vector that a row uses for a joint factor."""
     cell_start: IntArray
     """(G,) first cell of the group's joint rows; they follow the plain cells."""
     row_begin: IntArray
@@ -88,11 +84,28 @@ class Program(NamedTuple):
     row_begin: IntArray
     """(G + 1,) range of each group's rows in `weights`."""
     slots: NDArray[np.uint32]
-    """(sum of rows × factors,) first cell of the S-vector that a row uses for a factor."""
+    """(sum of rows × factors,) first cell of the S-vector that a row uses for a factor, or for a joint factor."""
     weights: FloatArray
     """(rows of all groups,) weight of each row."""
     joined: Joined
-    """The same rows with several factors read at once."""
+    """Which factors are read together."""
+
+
+def plain_slots(program: Program, group: int) -> IntArray:
+    """Return the first plain cell of every factor in every row of a group, (rows, factors)."""
+    joined, begin = program.joined, int(program.slot_start[group])
+    n_rows, factors = int(program.row_begin[group + 1] - program.row_begin[group]), int(program.n_factors[group])
+    width = int(joined.width[group])
+    slots = (
+        program.slots[begin : begin + n_rows * (width or factors)].astype(np.int64).reshape(n_rows, width or factors)
+    )
+    if not width:
+        return slots
+    rows = joined.row_begin[group] + (slots - joined.cell_start[group]) // program.states[group]
+    # All joint rows of one joint factor have as many parts as the factor has members.
+    members = (joined.part_begin[rows[0] + 1] - joined.part_begin[rows[0]]) if n_rows else np.zeros(width, np.int64)
+    blocks = [joined.parts[joined.part_begin[rows[:, k]][:, None] + np.arange(m)] for k, m in enumerate(members)]
+    return np.concatenate(blocks, axis=1).astype(np.int64)
 
 
 class TreeProgram(NamedTuple):

@@ -25,24 +25,34 @@ SMALL = 1e-50  # times TINY is still a normal number: rows of weight 1 share one
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _group_rows(program: Program, group: int) -> tuple[IntArray, NDArray[np.uint32], FloatArray]:
-    """Return a group's fixed cells (first of each factor), slots (rows, factors) and weights (rows,)."""
+    """Return a group's fixed cells (first of each factor), slots (rows, factors or joint factors), weights (rows,)."""
     begin, end = program.row_begin[group], program.row_begin[group + 1]
-    factors = program.n_factors[group]
-    first = program.slot_start[group]
     fixed = np.empty(program.n_fixed[group], np.int64)
     for h in range(fixed.shape[0]):
         fixed[h] = program.fixed_start[group] + h * program.states[group]
-    slots = program.slots[first : first + (end - begin) * factors].reshape((end - begin, factors))
+    width = program.joined.width[group]
+    if width == 0:
+        width = program.n_factors[group]
+    first = program.slot_start[group]
+    slots = program.slots[first : first + (end - begin) * width].reshape((end - begin, width))
     return fixed, slots, program.weights[begin:end]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _joined_slots(program: Program, group: int) -> NDArray[np.uint32]:
-    """Return a group's slots of joint factors (rows, width)."""
-    rows = program.row_begin[group + 1] - program.row_begin[group]
-    width = program.joined.width[group]
-    first = program.joined.slot_start[group]
-    return program.joined.slots[first : first + rows * width].reshape((rows, width))
+def _cells_of_row(program: Program, group: int, slots: NDArray[np.uint32], cells: IntArray) -> None:
+    """Write the first plain cell of each factor of one row to `cells` (factors,), taking joint factors apart."""
+    joined = program.joined
+    if joined.width[group] == 0:
+        for f in range(slots.shape[0]):
+            cells[f] = slots[f]
+        return
+    f = 0
+    for slot in slots:
+        offset = (np.int64(slot) - joined.cell_start[group]) // program.states[group]
+        row = joined.row_begin[group] + offset
+        for k in range(joined.part_begin[row], joined.part_begin[row + 1]):
+            cells[f] = joined.parts[k]
+            f += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -86,7 +96,7 @@ def _row_in_logs(
     gather: NDArray[np.int32],
     potentials: FloatArray,
     fixed: IntArray,
-    slots: NDArray[np.uint32],
+    cells: IntArray,
     mass: FloatArray,
 ) -> float:
     """Fill `mass` with the normalised joint states of one row in the log domain; return its ln z (−inf allowed)."""
@@ -95,8 +105,8 @@ def _row_in_logs(
         score = 0.0
         for first in fixed:
             score += potentials[gather[first + s]]
-        for f in range(slots.shape[0]):
-            q = gather[slots[f] + s]
+        for cell in cells:
+            q = gather[cell + s]
             if q < potentials.shape[0]:
                 score += potentials[q]
         mass[s] = score
@@ -266,28 +276,24 @@ def _rows_of_many(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _late_rows(
-    gather: NDArray[np.int32],
-    potentials: FloatArray,
-    fixed: IntArray,
-    slots: NDArray[np.uint32],
-    weights: FloatArray,
-    late: IntArray,
-    accumulated: FloatArray,
-    base_mass: FloatArray,
+    program: Program, group: int, potentials: FloatArray, late: IntArray, accumulated: FloatArray, base_mass: FloatArray
 ) -> float:
     """Do the listed rows of a group in the log domain; return their share of log_z."""
+    fixed, slots, weights = _group_rows(program, group)
+    cells = np.empty(program.n_factors[group], np.int64)
     mass = np.empty(base_mass.shape[0])
     log_z = 0.0
     for row in late:
-        row_log_z = _row_in_logs(gather, potentials, fixed, slots[row], mass)
+        _cells_of_row(program, group, slots[row], cells)
+        row_log_z = _row_in_logs(program.gather, potentials, fixed, cells, mass)
         if weights[row] > 0.0:
             log_z += weights[row] * row_log_z
         for s in range(mass.shape[0]):
             mass[s] *= weights[row]
             base_mass[s] += mass[s]
-        for f in range(slots.shape[1]):
+        for cell in cells:
             for s in range(mass.shape[0]):
-                accumulated[slots[row, f] + s] += mass[s]
+                accumulated[cell + s] += mass[s]
     return log_z
 
 
@@ -305,19 +311,18 @@ def _group(
     base_mass = np.zeros(states)
     late = np.empty(weights.shape[0], np.int64)
     log_z, n_late = 0.0, 0
-    quick = _joined_slots(program, group) if program.joined.width[group] > 0 else slots
     if in_logs:
         n_late = late.shape[0]
         for row in range(n_late):
             late[row] = row
     elif states == 2:
-        log_z, n_late = _rows_of_two(quick, weights, table, accumulated, base, base_mass, late)
+        log_z, n_late = _rows_of_two(slots, weights, table, accumulated, base, base_mass, late)
     elif states == 4:
-        log_z, n_late = _rows_of_four(quick, weights, table, accumulated, base, base_mass, late)
+        log_z, n_late = _rows_of_four(slots, weights, table, accumulated, base, base_mass, late)
     else:
-        log_z, n_late = _rows_of_many(quick, weights, table, accumulated, base, base_mass, late)
+        log_z, n_late = _rows_of_many(slots, weights, table, accumulated, base, base_mass, late)
     if n_late > 0:
-        log_z += _late_rows(program.gather, potentials, fixed, slots, weights, late[:n_late], accumulated, base_mass)
+        log_z += _late_rows(program, group, potentials, late[:n_late], accumulated, base_mass)
     for first in fixed:
         for s in range(states):
             accumulated[first + s] += base_mass[s]
@@ -362,8 +367,10 @@ def expect_into(
 def posterior_into(program: Program, potentials: FloatArray, group: int, masses: FloatArray, log_z: FloatArray) -> None:
     """Write the posterior over joint states (rows, S) of one group and ln z of each of its rows (log domain)."""
     fixed, slots, _ = _group_rows(program, group)
+    cells = np.empty(program.n_factors[group], np.int64)
     for row in range(log_z.shape[0]):
-        log_z[row] = _row_in_logs(program.gather, potentials, fixed, slots[row], masses[row])
+        _cells_of_row(program, group, slots[row], cells)
+        log_z[row] = _row_in_logs(program.gather, potentials, fixed, cells, masses[row])
 
 
 def expect(program: Program, potentials: FloatArray) -> tuple[FloatArray, float]:
