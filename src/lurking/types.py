@@ -12,6 +12,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 CodeArray: TypeAlias = NDArray[np.int32]
 BoolArray: TypeAlias = NDArray[np.bool_]
+AnyArray: TypeAlias = NDArray[Any]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

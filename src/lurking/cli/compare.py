@@ -50,6 +50,7 @@ def compare(
     columns: opt.ColumnsOption = None,
     drop: opt.DropOption = None,
     discretise: opt.DiscretiseOption = None,
+    memory: opt.MemoryOption = None,
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
@@ -58,7 +59,9 @@ def compare(
     names = opt.parse_scores(scores)
     own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
     dags = _models(models, model)
-    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise)
+    table = opt.read_data(
+        data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory
+    )
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
     choices |= {"max_iter": max_iter, "tol": tol, "hidden": opt.hidden_cardinalities(hidden)}
     results: list[tuple[str, Comparison]] = []

@@ -37,13 +37,16 @@ def fit(
     columns: opt.ColumnsOption = None,
     drop: opt.DropOption = None,
     discretise: opt.DiscretiseOption = None,
+    memory: opt.MemoryOption = None,
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
     """Fit one structure; report its hidden states and the fit."""
     chosen = opt.parse_prior(prior)
     dag = opt.parse_model(model, hidden)
-    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise)
+    table = opt.read_data(
+        data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory
+    )
     with opt.work(workers) as pool:
         result = fit_structure(
             dag,
@@ -71,8 +74,8 @@ def fit(
 
 
 def fit_content(result: Fit) -> dict[str, object]:
-    """Describe a fit in a JSON document."""
-    statistics = result.statistics
+    """Describe a fit in a JSON document; statistics are null for a table on disk."""
+    statistics = None if result.problem.table.is_on_disk else result.statistics
     return {
         "model": out.model_content(result.problem.full_dag, result.problem.dimension),
         "method": result.method,
@@ -86,7 +89,8 @@ def fit_content(result: Fit) -> dict[str, object]:
         "class_sizes": result.network.class_sizes(),
         "tables": result.network.tables,
         "alpha": dict(result.posterior) if result.posterior is not None else None,
-        "statistics": {
+        "statistics": statistics
+        and {
             "loglik": statistics.loglik,
             "aic": statistics.aic,
             "bic": statistics.bic,
@@ -103,11 +107,22 @@ def fit_content(result: Fit) -> dict[str, object]:
 
 def print_fit(result: Fit) -> None:
     """Print a fit for people."""
-    statistics = result.statistics
     out.say(str(result).partition("\nnote: ")[0])
     for name in result.network.dag.hidden:
         print_profiles(result.network, name)
     out.say()
+    if result.problem.table.is_on_disk:
+        out.say("the table is on disk: fit statistics, which need its distinct rows in memory, are left out")
+    else:
+        print_statistics(result)
+    for issue in result.issues:
+        out.warn(str(issue))
+    warn_of_empty_rows(result.problem)
+
+
+def print_statistics(result: Fit) -> None:
+    """Print how well the fit explains the rows, and which pairs of columns worst."""
+    statistics = result.statistics
     where = {"vb": "the posterior mean", "ml": "the ML estimate"}.get(result.method, "the MAP estimate")
     out.say(f"at {where}: {statistics}")
     for name, value in statistics.entropy_r2.items():
@@ -116,9 +131,6 @@ def print_fit(result: Fit) -> None:
     if worst:
         listed = ", ".join(f"{r.first}–{r.second} {r.value:.2f}" for r in worst)
         out.say(f"pairs that the model explains worst (bivariate residual): {listed}")
-    for issue in result.issues:
-        out.warn(str(issue))
-    warn_of_empty_rows(result.problem)
 
 
 def print_profiles(network: Network, hidden: str) -> None:

@@ -125,6 +125,10 @@ PruneOption = Annotated[bool, typer.Option("--prune/--no-prune", help="Leave out
 WorkersOption = Annotated[
     int | None, typer.Option("--workers", parser=whole, metavar="N", help="Threads; results do not depend on it.")
 ]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option("--memory", metavar="SIZE", help="Memory for the rows, e.g. 1GB; more of them are kept on disk."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
@@ -143,6 +147,7 @@ def read_data(
     *,
     columns: list[str] | None = None,
     rules: list[str] | None = None,
+    memory: str | None = None,
     unique: bool = True,
     known_levels: Mapping[str, Sequence[Level]] | None = None,
 ) -> Table:
@@ -152,7 +157,9 @@ def read_data(
     """
     cuttings = parse_cuttings(rules)
     known = dict(known_levels or {})
-    with warnings.catch_warnings():
+    kept = listed(columns)
+    targets = [cutting.target for cutting in cuttings if cutting.target is not None]
+    with warnings.catch_warnings(), Bar() as bar:
         for name in [name for name, levels in known.items() if interval_bounds(levels) is not None]:
             del known[name]
             # What is strange about a column without levels is not so about one that gets them from the model.
@@ -164,15 +171,19 @@ def read_data(
             continuous=listed(continuous),
             na_values=listed(na_values) or None,
             drop=listed(drop),
+            columns=[*kept, *targets] if kept else None,
             unique=unique,
             known_levels=known or None,
+            memory=memory,
+            progress=bar,
         )
-    kept = listed(columns)
-    # Columns are left out last, because one of them may be a target.
+    # A target is left out last.
     for cutting in cuttings:
         table = cutting.apply(table, kept)
     if kept:
         table = table.select(kept)
+    if table.is_on_disk:
+        return table
     # Rows that differed only in what was cut or left out are equal now.
     return table.unique() if unique and (cuttings or kept) else table
 

@@ -42,6 +42,7 @@ def score(
     columns: opt.ColumnsOption = None,
     drop: opt.DropOption = None,
     discretise: opt.DiscretiseOption = None,
+    memory: opt.MemoryOption = None,
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
@@ -50,7 +51,9 @@ def score(
     names = opt.parse_scores(scores)
     own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
     dag = opt.parse_model(model, hidden)
-    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise)
+    table = opt.read_data(
+        data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory
+    )
     results: list[Result] = []
     with opt.work(workers) as pool:
         _, options, _ = split_options(

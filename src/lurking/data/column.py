@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lurking.types import CodeArray, FloatArray, IntArray, Level
 
@@ -136,3 +137,17 @@ class Column:
     def __repr__(self) -> str:
         what = f"{self.cardinality} levels" if self.is_categorical else "continuous"
         return f"Column({self.name!r}, {what}, {len(self)} rows, {self.n_missing} missing)"
+
+
+def decoded(column: Column) -> NDArray[Any]:
+    """Return the levels or values of each row, shape (n,); a missing cell is None, or NaN in a continuous column."""
+    if not column.is_categorical:
+        return column.values.copy()
+    levels = np.empty(column.cardinality + 1, dtype=object)
+    levels[:-1] = column.levels
+    cells = levels[column.codes]
+    kinds = {type(level) for level in column.levels}
+    # Plain integers and bools keep their own dtype; a missing cell has no place in one, so then they stay objects.
+    if column.n_missing == 0 and kinds in ({int}, {bool}):
+        return np.asarray(cells.tolist(), dtype=None if len(cells) else object)
+    return cells

@@ -11,9 +11,12 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Collection, Sequence
+import tempfile
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +25,8 @@ from lurking.data.frames import raw_from_arrow
 from lurking.data.messages import one_line, shown_path
 from lurking.data.sources import Source
 from lurking.errors import DataError
+from lurking.runtime.memory import in_words
+from lurking.runtime.progress import Progress
 from lurking.types import FloatArray
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -29,8 +34,23 @@ CHUNK_BYTES = 1 << 20
 COUNT_COLUMN = "n_of_row"
 
 
-def csv_query(path: Path, delimiter: str | None) -> tuple[tuple[str, ...], str]:
-    """Return the column names of a text file and the SQL that reads it, every cell as text.
+class Query(NamedTuple):
+    """A file, the true names of its columns, and the SQL that reads it, columns called c0, c1, ..."""
+
+    path: Path
+    names: tuple[str, ...]
+    sql: str
+
+
+class Size(NamedTuple):
+    """Rows of a file and, about, how many of them are different."""
+
+    n_rows: int
+    n_distinct: int
+
+
+def csv_query(path: Path, delimiter: str | None) -> Query:
+    """Return the query of a text file, every cell as text.
 
     Without a `delimiter` the header decides: a comma, or else the one of semicolon, tab and bar that splits it most.
     """
@@ -41,11 +61,11 @@ def csv_query(path: Path, delimiter: str | None) -> tuple[tuple[str, ...], str]:
         "auto_detect = false, header = true, null_padding = false, hive_partitioning = false, "
         f"""delim = {quoted(found)}, quote = '"', escape = '"', columns = {{{columns}}}"""
     )
-    return names, f"read_csv({quoted(escaped_glob(path))}, {options})"
+    return Query(path, names, f"read_csv({quoted(escaped_glob(path))}, {options})")
 
 
-def parquet_query(path: Path) -> tuple[tuple[str, ...], str]:
-    """Return the column names of a Parquet file and the SQL that reads it."""
+def parquet_query(path: Path) -> Query:
+    """Return the query of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -57,39 +77,97 @@ def parquet_query(path: Path) -> tuple[tuple[str, ...], str]:
             "check that the file is complete, or give format="
         ) from error
     columns = ", ".join(f"c{index}" for index in range(len(names)))
-    return names, f"read_parquet({quoted(escaped_glob(path))}, hive_partitioning = false) AS file({columns})"
+    sql = f"read_parquet({quoted(escaped_glob(path))}, hive_partitioning = false) AS file({columns})"
+    return Query(path, names, sql)
 
 
-def run_query(
-    path: Path, names: Sequence[str], query: str, drop: Collection[str], *, unique: bool
-) -> tuple[Source, FloatArray | None]:
-    """Run the SQL and return the source, and how often each row occurs when only unique rows are asked for.
+@contextmanager
+def connected(path: Path, memory: int | None = None, folder: Path | None = None) -> Iterator[Any]:
+    """Open DuckDB; what goes wrong with the file is told in one sentence.
 
-    Rows come in the order of the file, or sorted when `unique`, so equal files give equal tables.
+    `memory` is the limit in bytes of everything, of which DuckDB gets half; `folder` takes what it cannot hold.
     """
     import duckdb
 
-    kept = [f"c{index}" for index, name in enumerate(names) if name not in drop]
-    if not kept:
-        raise DataError("drop= names every column of the file; keep at least one")
-    statement = f"SELECT {', '.join(kept)} FROM {query}"
-    if unique:
-        statement = f"SELECT {', '.join(kept)}, count(*) AS {COUNT_COLUMN} FROM {query} GROUP BY ALL ORDER BY ALL"
     settings: dict[str, Any] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "preserve_insertion_order": "true",
     }
-    try:
-        with duckdb.connect(":memory:", config=settings) as connection:
-            result = connection.sql(statement).to_arrow_table()
-    except duckdb.Error as error:
-        raise plain_error(path, str(error)) from error
+    if memory is not None:
+        settings["memory_limit"] = f"{memory // 2}B"
+    with tempfile.TemporaryDirectory(prefix="lurking-") as spill:
+        settings["temp_directory"] = str(folder or spill)
+        try:
+            with duckdb.connect(":memory:", config=settings) as connection:
+                yield connection
+        except duckdb.OutOfMemoryException as error:
+            given = "" if memory is None else f" within {in_words(memory)}"
+            raise DataError(
+                f"{shown_path(path)} cannot be read{given}: DuckDB ran out of memory; allow more (memory=), "
+                "or leave out columns (drop)"
+            ) from error
+        except duckdb.Error as error:
+            raise plain_error(path, str(error)) from error
+
+
+def kept_columns(query: Query, drop: Collection[str]) -> list[str]:
+    """Return the columns of a query that are not dropped."""
+    kept = [f"c{index}" for index, name in enumerate(query.names) if name not in drop]
+    if not kept:
+        raise DataError("drop= names every column of the file; keep at least one")
+    return kept
+
+
+def size_of(query: Query, drop: Collection[str], memory: int) -> Size:
+    """Return how many rows a file has and about how many different ones, in one pass."""
+    hashed = f"hash({', '.join(kept_columns(query, drop))})"
+    with connected(query.path, memory) as connection:
+        found = connection.sql(f"SELECT count(*), approx_count_distinct({hashed}) FROM {query.sql}").fetchall()[0]
+    return Size(int(found[0]), min(int(found[1]), int(found[0])))
+
+
+def run_query(
+    query: Query, drop: Collection[str], *, unique: bool, memory: int | None = None, progress: Progress | None = None
+) -> tuple[Source, FloatArray | None]:
+    """Run the SQL and return the source, and how often each row occurs when only unique rows are asked for.
+
+    Rows come in the order of the file, or sorted when `unique`, so equal files give equal tables.
+    """
+    kept = ", ".join(kept_columns(query, drop))
+    statement = f"SELECT {kept} FROM {query.sql}"
+    if unique:
+        statement = f"SELECT {kept}, count(*) AS {COUNT_COLUMN} FROM {query.sql} GROUP BY ALL ORDER BY ALL"
+    with connected(query.path, memory) as connection, watched(connection, "file read (%)", progress):
+        result = connection.sql(statement).to_arrow_table()
     counts = result.column(COUNT_COLUMN).to_numpy().astype(np.float64) if unique else None
     source = Source(
-        tuple(names), result.num_rows, lambda index: raw_from_arrow(names[index], result.column(f"c{index}"))
+        query.names, result.num_rows, lambda index: raw_from_arrow(query.names[index], result.column(f"c{index}"))
     )
     return source, counts
+
+
+@contextmanager
+def watched(connection: Any, what: str, progress: Progress | None) -> Iterator[None]:
+    """Report how far the running query is, from a thread of its own."""
+    if progress is None:
+        yield
+        return
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            progress.update(max(0, int(connection.query_progress())))
+
+    progress.begin(what, 100)
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        progress.end()
 
 
 def read_header(path: Path, delimiter: str | None) -> tuple[list[str], str]:

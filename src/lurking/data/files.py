@@ -9,17 +9,30 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from lurking.data.coding import Coding
-from lurking.data.duckdb_files import csv_query, encoding_error, parquet_query, run_query
+from lurking.data.disk import read_on_disk
+from lurking.data.duckdb_files import (
+    Query,
+    Size,
+    csv_query,
+    encoding_error,
+    kept_columns,
+    parquet_query,
+    run_query,
+    size_of,
+)
 from lurking.data.frames import read_arrow_file, source_from_frame
-from lurking.data.messages import listed, one_line, shown, shown_path
+from lurking.data.messages import listed, one_line, shown, shown_path, unknown_column
 from lurking.data.sources import Source, source_from_columns
 from lurking.data.table import Table, assemble
-from lurking.errors import DataError, UnknownNameError
+from lurking.errors import DataError, OptionError, UnknownNameError
+from lurking.runtime.memory import available_bytes, byte_count, in_words
+from lurking.runtime.progress import Progress, Silent
 from lurking.types import FloatArray, Level
 
 DEFAULT_NA_VALUES = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "<NA>", "?")
@@ -42,6 +55,12 @@ FORMAT_OF_SUFFIX = {
     ".ipc": "arrow",
 }
 FORMATS = ("csv", "tsv", "json", "parquet", "arrow")
+LARGE_FILE = 1 << 28
+"""Bytes from which a file's rows are counted before they are read."""
+LEAST_MEMORY = 1 << 27
+ROW_BYTES = 64
+CELL_BYTES = 40
+"""Memory per row and per cell on the way from DuckDB to a compiled model, about."""
 
 
 def read(
@@ -53,9 +72,12 @@ def read(
     categorical: Iterable[str] = (),
     continuous: Iterable[str] = (),
     drop: Iterable[str] = (),
+    columns: Iterable[str] | None = None,
     na_values: Iterable[str] | None = None,
     unique: bool = False,
     format: str | None = None,  # noqa: A002 - the word users of pandas and DuckDB expect
+    memory: int | str | None = None,
+    progress: Progress | None = None,
 ) -> Table:
     """Read a table from a file.
 
@@ -75,6 +97,8 @@ def read(
         Columns to take as continuous; they must hold numbers.
     drop
         Columns to leave out; they are not even looked at.
+    columns
+        Columns to keep, in the order of the file; all others are left out. Weights need not be among them.
     na_values
         Texts that mean a missing cell, in place of `DEFAULT_NA_VALUES`; a blank cell of a text file is always missing.
         Formats that know missing cells of their own use this list only when it is given.
@@ -82,6 +106,11 @@ def read(
         Return each distinct row once with its summed weight, sorted; otherwise rows stay in file order.
     format
         One of csv, tsv, json, parquet, arrow, when the ending of the path does not say it.
+    memory
+        Memory that the rows may take, such as ``"1GB"``; half of what is free by default. A text or Parquet file with
+        more rows (distinct rows when `unique`) than fit becomes a table on disk, which models read block by block.
+    progress
+        Told how far the reading is.
 
     Notes
     -----
@@ -101,44 +130,109 @@ def read(
         missing_texts=missing,
         optional=frozenset(known_levels or {}) - frozenset(levels or {}),
     )
+    reading = Reading(file, kind, coding, checked_limit(memory), progress)
+    if columns is not None:
+        coding = reading.keeping([columns] if isinstance(columns, str) else list(columns), weights)
+        reading = replace(reading, coding=coding)
+    if (weights is None or isinstance(weights, str)) and reading.query is not None:
+        # Small files are not looked at twice.
+        size = reading.size() if memory is not None or file.stat().st_size > LARGE_FILE else None
+        if size is not None and not reading.fits(size.n_distinct if unique else size.n_rows):
+            return read_on_disk(reading.query, coding, weights, reading.memory, size.n_rows, progress or Silent())
     if unique and (weights is None or isinstance(weights, str)):
         try:
-            return read_grouped(file, kind, coding, weights)
+            return read_grouped(reading, weights)
         except DataError:
             # Rows are numbered as in the file only when it is read whole, so the message comes from reading it again.
             pass
-    table = assemble(source_of(file, kind, coding, unique=False)[0], coding, weights)
+    table = assemble(reading.source(unique=False)[0], coding, weights)
     return table.unique() if unique else table
 
 
-def read_grouped(file: Path, kind: str, coding: Coding, weights: str | None) -> Table:
+@dataclass(frozen=True)
+class Reading:
+    """One file about to be read, and how."""
+
+    file: Path
+    kind: str
+    coding: Coding
+    memory: int
+    progress: Progress | None
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the file."""
+        return tuple(map(str, self.source(unique=False)[0].names)) if self.query is None else self.query.names
+
+    def keeping(self, columns: Sequence[str], weights: object) -> Coding:
+        """Return the coding with all columns dropped but the given ones and the weights."""
+        for name in columns:
+            if name not in self.names:
+                raise unknown_column("columns=", name, self.names)
+        others = frozenset(self.names) - frozenset(columns) - {weights}
+        return replace(self.coding, drop=self.coding.drop | others)
+
+    @cached_property
+    def query(self) -> Query | None:
+        """How DuckDB reads the file, or None when it does not."""
+        if self.kind not in ("csv", "tsv", "parquet"):
+            return None
+        if self.kind == "parquet":
+            found = parquet_query(self.file)
+        else:
+            found = csv_query(self.file, "\t" if self.kind == "tsv" else None)
+        self.coding.check_names(found.names)
+        return found
+
+    def size(self) -> Size:
+        """Return the number of rows and, about, of distinct rows."""
+        assert self.query is not None
+        return size_of(self.query, self.coding.drop, self.memory)
+
+    def fits(self, n_rows: int) -> bool:
+        """Whether so many rows fit in memory, with what is made of them on the way to a model."""
+        assert self.query is not None
+        columns = len(kept_columns(self.query, self.coding.drop))
+        return n_rows * (ROW_BYTES + CELL_BYTES * columns) <= self.memory
+
+    def source(self, *, unique: bool) -> tuple[Source, FloatArray | None]:
+        """Return the columns of a file and, when DuckDB has grouped its rows, how often each occurs."""
+        counts: FloatArray | None = None
+        if self.query is not None:
+            source, counts = run_query(
+                self.query, self.coding.drop, unique=unique, memory=self.memory, progress=self.progress
+            )
+        elif self.kind == "arrow":
+            source = source_from_frame(read_arrow_file(str(self.file)))
+        else:
+            source = source_from_columns(json_columns(self.file))
+        if source.n_rows == 0:
+            where = shown_path(self.file)
+            raise DataError(f"{where} has no data rows; a file needs at least one row below the column names")
+        return source, counts
+
+
+def checked_limit(memory: int | str | None) -> int:
+    """Return the memory limit in bytes."""
+    if memory is None:
+        return max(available_bytes() // 2, LEAST_MEMORY)
+    limit = byte_count(memory)
+    if limit < LEAST_MEMORY:
+        raise OptionError(
+            f"memory is {memory!r}; the least that a file can be read with is {in_words(LEAST_MEMORY)}, beyond what "
+            "Python itself takes"
+        )
+    return limit
+
+
+def read_grouped(reading: Reading, weights: str | None) -> Table:
     """Return the unique rows of a file; where DuckDB reads it, only those ever come to Python."""
-    source, counts = source_of(file, kind, coding, unique=True)
-    table = assemble(source, coding, weights)
+    source, counts = reading.source(unique=True)
+    table = assemble(source, reading.coding, weights)
     if counts is None:
         return table.unique()
     # Rows that differ as text can be the same after coding, so what DuckDB grouped is grouped once more.
     return replace(table, weights=table.weights * counts, has_weights=True).unique()
-
-
-def source_of(file: Path, kind: str, coding: Coding, *, unique: bool) -> tuple[Source, FloatArray | None]:
-    """Return the columns of a file and, when DuckDB has grouped its rows, how often each occurs."""
-    counts: FloatArray | None = None
-    if kind in ("csv", "tsv"):
-        names, query = csv_query(file, "\t" if kind == "tsv" else None)
-        coding.check_names(names)
-        source, counts = run_query(file, names, query, coding.drop, unique=unique)
-    elif kind == "parquet":
-        names, query = parquet_query(file)
-        coding.check_names(names)
-        source, counts = run_query(file, names, query, coding.drop, unique=unique)
-    elif kind == "arrow":
-        source = source_from_frame(read_arrow_file(str(file)))
-    else:
-        source = source_from_columns(json_columns(file))
-    if source.n_rows == 0:
-        raise DataError(f"{shown_path(file)} has no data rows; a file needs at least one row below the column names")
-    return source, counts
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from lurking.data.coding import (
     code_column,
     code_weights,
 )
-from lurking.data.column import Column, ColumnSummary
+from lurking.data.column import Column, ColumnSummary, decoded
 from lurking.data.frames import pandas_frame, source_from_frame
 from lurking.data.intervals import with_numbers_in_intervals
 from lurking.data.messages import listed, shown, unknown_column
@@ -56,6 +56,7 @@ class Table:
         How often each row counts; ones when none were given. Read-only.
     has_weights : bool
         Whether weights were given.
+    home : the folder of a table on disk (`lurking.data.disk.Home`), or None.
     """
 
     columns: tuple[str, ...]
@@ -63,10 +64,16 @@ class Table:
     weights: FloatArray
     has_weights: bool
     _by_name: dict[str, Column]
+    home: Any = None
     _patterns: dict[tuple[str, ...], Patterns] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.weights.flags.writeable = False
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the cells live in files, because they do not fit in memory; see `lurking.read`."""
+        return self.home is not None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickling forgets that arrays are read-only.
@@ -155,7 +162,7 @@ class Table:
         empty = cls((), n_rows, np.ones(n_rows), False, {})
         return empty.with_columns(by_name)
 
-    @property
+    @cached_property
     def n(self) -> float:
         """Sum of the weights: the number of cases the rows stand for."""
         return float(self.weights.sum())
@@ -200,6 +207,16 @@ class Table:
         patterns = Patterns(key, codes, weights, inverse)
         self._patterns[key] = patterns
         return patterns
+
+    def blocks(self, columns: Sequence[str], size: int) -> Iterator[tuple[CodeArray, FloatArray]]:
+        """Yield codes (rows, p) and weights (rows,) of at most `size` rows at a time, in order; nothing is merged."""
+        chosen = [self[name] for name in names_given(columns)]
+        for begin in range(0, self.n_rows, size):
+            end = min(begin + size, self.n_rows)
+            codes = np.empty((end - begin, len(chosen)), np.int32, order="F")
+            for position, column in enumerate(chosen):
+                codes[:, position] = column.codes[begin:end]
+            yield codes, np.ascontiguousarray(self.weights[begin:end])
 
     def unique(self) -> Table:
         """Return the table with each distinct row once, in sorted order, and the summed weights."""
@@ -246,8 +263,11 @@ class Table:
         """SHA-256, in hexadecimal, of the columns, their levels, and the distinct rows with their weights.
 
         It depends neither on the order of the rows nor on whether a row is repeated or weighted. Weights enter with 40
-        significant bits, because sums of fractional ones depend on their order in the last few.
+        significant bits, because sums of fractional ones depend on their order in the last few. A table on disk, which
+        is too large to be sorted, has another digest of the same kind.
         """
+        if self.home is not None:
+            return str(self.home.digest(self))
         counted = self.take(np.flatnonzero(self.weights > 0)) if np.any(self.weights == 0) else self
         table = counted.unique()
         state = hashlib.sha256()
@@ -287,7 +307,7 @@ class Table:
         for name, column in columns.items():
             if len(column) != self.n_rows:
                 raise DataError(f"column {name!r} has {len(column)} cells for {self.n_rows} rows; they must agree")
-        return Table(tuple(columns), self.n_rows, self.weights, self.has_weights, dict(columns))
+        return Table(tuple(columns), self.n_rows, self.weights, self.has_weights, dict(columns), self.home)
 
     def _title(self) -> str:
         weighted = f", weights summing to {self.n:g}" if self.has_weights else ""
@@ -316,20 +336,6 @@ def names_given(columns: Sequence[str]) -> Sequence[str]:
     if not isinstance(columns, Iterable):
         raise DataError(f"columns is {shown(columns)}; give a list of column names")
     return (columns,) if isinstance(columns, str) else tuple(columns)
-
-
-def decoded(column: Column) -> NDArray[Any]:
-    """Return the levels or values of each row, shape (n,); a missing cell is None, or NaN in a continuous column."""
-    if not column.is_categorical:
-        return column.values.copy()
-    levels = np.empty(column.cardinality + 1, dtype=object)
-    levels[:-1] = column.levels
-    cells = levels[column.codes]
-    kinds = {type(level) for level in column.levels}
-    # Plain integers and bools keep their own dtype; a missing cell has no place in one, so then they stay objects.
-    if column.n_missing == 0 and kinds in ({int}, {bool}):
-        return np.asarray(cells.tolist(), dtype=None if len(cells) else object)
-    return cells
 
 
 def assemble(source: Source, coding: Coding, weights: str | Sequence[float] | NDArray[Any] | None) -> Table:

@@ -42,6 +42,8 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     fits = problem.prune and (problem.engine.program is not None or problem.is_complete)
     lean = problem if fits else Problem(problem.full_dag, problem.table, problem.prior, engine="enumeration")
     engine, layout = lean.engine, lean.layout
+    if engine.program is None and engine.active.size:
+        raise TooLarge("exact evidence of so many rows needs more tables than can be held; use vb or cs")
     counts = engine.complete_counts
     complete = dirichlet.log_evidence(layout.row_start, lean.pseudo, counts)
     parts = {"complete_families": complete}

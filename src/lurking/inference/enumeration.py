@@ -235,18 +235,17 @@ class _Compiler:
         seen = {j: [v for v in layout.strides[j] if v not in free] for j in families}
         observed = sorted({v for variables in seen.values() for v in variables})
         patterns = group.all_patterns
-        matrix = self.engine.codes[patterns][:, observed].astype(np.int64)
+        columns = [self.engine.codes[patterns, v] for v in observed]
         cards = [layout.cardinalities[v] for v in observed]
-        group.row_of_pattern, first_of_row = rank_rows(list(matrix.T), cards, len(matrix))
-        rows = matrix[first_of_row]
-        weights = summed_weights(group.row_of_pattern, self.engine.weights[patterns], len(rows))
+        group.row_of_pattern, first_of_row = rank_rows(columns, cards, len(patterns))
+        codes = {v: column[first_of_row].astype(np.int64) for v, column in zip(observed, columns, strict=True)}
+        weights = summed_weights(group.row_of_pattern, self.engine.weights[patterns], len(first_of_row))
         grid = np.indices(group.cards).reshape(len(group.cards), -1)
         fixed = [j for j in families if not seen[j]]
         moving = [j for j in families if seen[j]]
         self.fixed_start.append(self.cells)
         for j in fixed:
             self._append_cells(self._shifts(j, free, grid))
-        codes = dict(zip(observed, np.ascontiguousarray(rows.T), strict=True))
         choices = Choices([], [])
         for j in moving:
             positions, rank = self._configurations(j, seen[j], [codes[v] for v in seen[j]])
@@ -254,14 +253,14 @@ class _Compiler:
             choices.codes.append(rank)
             choices.cells.append(np.arange(self.cells, self.cells + len(positions) * group.states, group.states))
             self._append_cells((positions[:, None] + self._shifts(j, free, grid)).ravel())
-        if (rows < 0).any():
+        if any(column.min(initial=0) < 0 for column in codes.values()):
             for k, j in enumerate(moving):
                 absent = np.logical_or.reduce([codes[v] < 0 for v in seen[j]])
                 if absent.any():
                     choices.codes[k] = np.where(absent, len(choices.cells[k]), choices.codes[k])
                     choices.cells[k] = np.append(choices.cells[k], self.cells)
             self._append_cells(np.full(group.states, layout.size))
-        self.joined.append(join(choices) if len(rows) >= JOIN_FROM else NOT_JOINED)
+        self.joined.append(join(choices) if len(weights) >= JOIN_FROM else NOT_JOINED)
         self.choices.append(choices)
         self.states.append(group.states)
         self.n_fixed.append(len(fixed))

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import gammaincc, xlogy
 
 from lurking.data.table import Table
+from lurking.errors import TooLarge
 from lurking.inference.network import Network
 from lurking.types import CodeArray, FloatArray
 
@@ -66,6 +67,8 @@ def goodness_of_fit(network: Network, table: Table, dimension: int | None = None
 
     `dimension` is d; by default that of the network without its barren nodes, which the data cannot see.
     """
+    if table.is_on_disk:
+        raise TooLarge("fit statistics need the distinct rows in memory, and the table is on disk; take a sample of it")
     observed = network.dag.observed
     coded = table.with_columns_coded({name: network.levels[name] for name in observed})
     patterns = coded.patterns(observed)

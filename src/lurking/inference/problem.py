@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from lurking.data.patterns import Patterns
+from lurking.data.patterns import Patterns, rank_rows
 from lurking.data.table import Table, as_table
 from lurking.errors import DataError, OptionError, StructureError, TooLarge, UnknownNameError, nearest_hint
 from lurking.graph.dag import Dag
@@ -19,9 +19,11 @@ from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.identifiability import effective_dimension
 from lurking.inference.junction import JunctionEngine
 from lurking.inference.reference import ReferenceEngine
+from lurking.inference.row_blocks import BLOCK_ROWS, BlockEngine, DiskShelf, MemoryShelf
 from lurking.models.discrete.layout import Layout
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.memory import available_bytes, in_words
+from lurking.runtime.progress import Progress, Silent
 from lurking.types import CodeArray, FloatArray, Level, read_only
 
 Result = TypeVar("Result")
@@ -32,6 +34,9 @@ ENGINES: dict[str, Callable[[Layout, CodeArray, FloatArray, bool], Engine]] = {
     "junction": JunctionEngine,
     "reference": ReferenceEngine,
 }
+MANY_ROWS = 1 << 21
+"""Rows of a table in memory from which it is asked whether merging equal ones is worth while."""
+SAMPLE_ROWS = 1 << 16
 VECTORS_PER_FIT = 24  # flat vectors held at once by a fit: potentials, counts, prior, coordinates, copies
 
 
@@ -78,6 +83,8 @@ class Problem:
         self.levels = levels_of(self.full_dag, self.table)
         self.pseudo: FloatArray = read_only(self.prior.pseudo_counts(self.layout, self.levels))
         self._memory: dict[Hashable, Any] = {}
+        self._progress: Progress = Silent()
+        self._workers: int | None = None
 
     @cached_property
     def n(self) -> float:
@@ -87,8 +94,31 @@ class Problem:
     @cached_property
     def n_empty(self) -> float:
         """Weight of the rows without a single observed cell of the model; they tell nothing but count in n."""
+        if self.in_blocks:
+            blocks = self.table.blocks(self.dag.observed, BLOCK_ROWS)
+            return float(sum(weights[(codes < 0).all(axis=1)].sum() for codes, weights in blocks))
         patterns = shared_patterns(self.dag, self.table)
         return float(patterns.weights[(patterns.codes < 0).all(axis=1)].sum())
+
+    @cached_property
+    def in_blocks(self) -> bool:
+        """Whether rows are taken from the table block by block and never merged: on disk, or many and mostly different.
+
+        Whether they are different is judged by the first of them.
+        """
+        if self.table.is_on_disk:
+            return True
+        if self.table.n_rows < MANY_ROWS:
+            return False
+        codes, _ = next(self.table.blocks(self.dag.observed, SAMPLE_ROWS))
+        cards = [self.table[name].cardinality for name in self.dag.observed]
+        return len(rank_rows(list(codes.T), cards, len(codes))[1]) > len(codes) // 2
+
+    def watch(self, progress: Progress, workers: int | None) -> None:
+        """Say who is told how far the work on blocks is, and how many threads do it; results do not depend on it."""
+        self._progress, self._workers = progress, workers
+        if isinstance(self.__dict__.get("engine"), BlockEngine):
+            self.engine.progress, self.engine.workers = progress, workers  # type: ignore[attr-defined]
 
     @cached_property
     def codes(self) -> CodeArray:
@@ -105,7 +135,32 @@ class Problem:
     @cached_property
     def engine(self) -> Engine:
         """The exact inference method, compiled on first use."""
-        return ENGINES[self.engine_name](self.layout, self.codes, self.pattern_weights, self.prune)
+        make = ENGINES[self.engine_name]
+        if self.in_blocks:
+            return self._block_engine(self.table.blocks(self.dag.observed, BLOCK_ROWS), self.table.n_rows)
+        if len(self.codes) > 2 * BLOCK_ROWS and make is not ReferenceEngine:
+            starts = range(0, len(self.codes), BLOCK_ROWS)
+            blocks = ((self.codes[k : k + BLOCK_ROWS], self.pattern_weights[k : k + BLOCK_ROWS]) for k in starts)
+            return self._block_engine(blocks, len(self.codes), coded=True)
+        return make(self.layout, self.codes, self.pattern_weights, self.prune)
+
+    def _block_engine(
+        self, blocks: Iterable[tuple[CodeArray, FloatArray]], n_rows: int, *, coded: bool = False
+    ) -> BlockEngine:
+        """Return the engine over blocks of rows; `coded` ones have a column for every node already."""
+        home = self.table.home
+        room = n_rows * (8 + 4 * len(self.dag.observed))
+        engine = BlockEngine(
+            self.layout,
+            blocks if coded else ((node_codes(self.layout, codes), weights) for codes, weights in blocks),
+            -(-n_rows // BLOCK_ROWS),
+            self.prune,
+            ENGINES[self.engine_name],
+            MemoryShelf() if home is None or room < home.memory // 4 else DiskShelf(home.folder),
+            self._progress,
+        )
+        engine.workers = self._workers
+        return engine
 
     @property
     def dimension(self) -> int:
@@ -210,6 +265,7 @@ def check_columns(dag: Dag, table: Table) -> None:
             )
     if not dag.observed:
         raise StructureError("the model has no observed variable; name at least one column of the data")
+    rows = max(table.n, table.n_rows)
     for name in dag.observed:
         column = table[name]
         if column.kind == "continuous":
@@ -218,7 +274,6 @@ def check_columns(dag: Dag, table: Table) -> None:
                 f"(lk.discretise(table, {{{name!r}: 4}}), or --discretise {name}:4), "
                 f"declare it categorical (categorical={name!r}), or leave it out (drop)"
             )
-        rows = max(table.n, table.n_rows)
         if column.looks_like_identifier(rows):
             raise DataError(
                 f"column {name!r} has {column.cardinality} levels in {rows:g} rows and looks like an "
@@ -252,7 +307,11 @@ def node_codes(layout: Layout, observed: CodeArray) -> CodeArray:
     Hidden nodes are −1, but a variable with a single state is never in doubt: its code is 0 everywhere.
     """
     hidden = layout.dag.hidden
-    codes = np.full((len(observed), len(layout.nodes)), -1, np.int32)
-    codes[:, [j for j, name in enumerate(layout.nodes) if name not in hidden]] = observed
-    codes[:, [j for j, cardinality in enumerate(layout.cardinalities) if cardinality == 1]] = 0
+    # One column after the other in memory: that is how they are read.
+    codes = np.full((len(observed), len(layout.nodes)), -1, np.int32, order="F")
+    for column, j in enumerate(j for j, name in enumerate(layout.nodes) if name not in hidden):
+        codes[:, j] = observed[:, column]
+    for j, cardinality in enumerate(layout.cardinalities):
+        if cardinality == 1:
+            codes[:, j] = 0
     return codes

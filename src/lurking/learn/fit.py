@@ -16,6 +16,7 @@ from lurking.inference.goodness import Goodness, goodness_of_fit
 from lurking.inference.network import Network
 from lurking.inference.posterior import DirichletPosterior
 from lurking.inference.problem import Problem
+from lurking.inference.row_blocks import BlockEngine
 from lurking.kernels.program import Rule
 from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues
 from lurking.learn.init import draw_start, given_start
@@ -239,6 +240,7 @@ def fit_problem(problem: Problem, method: str, options: FitOptions) -> Fit:
 def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
     rule, stop = rule_of(method), options.stop
     was_set = stop.is_set
+    problem.watch(options.progress, options.workers)
     climber = Climber(problem.engine, problem.pseudo, rule, problem.n)
     if options.tournament:
         climbs = _tournament(climber, problem, options)
@@ -291,6 +293,11 @@ def _climb_all(
 ) -> list[Climb]:
     """Climb from every start: small problems one after the other, large ones on threads that can be interrupted."""
     is_small = problem.engine.cost < SERIAL_BELOW
+    if isinstance(problem.engine, BlockEngine):
+        # Threads are at work on the blocks of each E-step, whose progress is shown instead.
+        return map_in_order(
+            lambda start: climber.climb(start, climb, options.stop), starts, workers=1, stop=options.stop
+        )
     return map_in_order(
         lambda start: climber.climb(start, climb, options.stop),
         starts,

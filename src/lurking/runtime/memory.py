@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+
+from lurking.errors import OptionError
+
+UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
 def available_bytes() -> int:
@@ -42,3 +48,13 @@ def in_words(size: float) -> str:
             return f"{size:.0f} bytes" if unit == "bytes" else f"{size:.3g} {unit}"
         size /= 1024
     raise AssertionError("unreachable")
+
+
+def byte_count(size: int | str) -> int:
+    """Return a size given in bytes, or as text with a unit such as ``500MB``, ``1.5 GB`` or ``2GiB``."""
+    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+        return size
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([a-z]+)\s*", size.lower()) if isinstance(size, str) else None
+    if found is None or found[2] not in UNITS or float(found[1]) == 0.0:
+        raise OptionError(f"memory is {size!r}; give a size such as 500MB, 1GB or 2GiB")
+    return int(float(found[1]) * UNITS[found[2]])

@@ -131,7 +131,10 @@ def compare(
         return Row(names[index], problem.full_dag, problem.dimension, evidences)
 
     check_columns(dags[0], data)
-    shared_patterns(dags[0], data)  # counted once here, not once per thread
+    if data.is_on_disk:
+        workers, executor = 1, None  # threads are at work on the blocks of each model
+    else:
+        shared_patterns(dags[0], data)  # counted once here, not once per thread
     meter.begin("structures", len(dags))
     try:
         rows = map_in_order(one, range(len(dags)), workers=workers, executor=executor, stop=stop, done=meter.update)
