@@ -27,7 +27,7 @@ from lurking.types import CodeArray, FloatArray, IntArray
 
 BYTES_PER_CELL = 20
 STATE_LIMIT = 1 << 26
-JOIN_FROM = 512  # rows from which joining factors is looked at
+JOIN_FROM = 4096  # rows × factors from which joining factors is looked at
 SMALL = 1 << 26  # bytes that are granted without asking the machine
 
 
@@ -260,7 +260,7 @@ class _Compiler:
                     choices.codes[k] = np.where(absent, len(choices.cells[k]), choices.codes[k])
                     choices.cells[k] = np.append(choices.cells[k], self.cells)
             self._append_cells(np.full(group.states, layout.size))
-        self.joined.append(join(choices) if len(weights) >= JOIN_FROM else NOT_JOINED)
+        self.joined.append(join(choices) if len(weights) * len(moving) >= JOIN_FROM else NOT_JOINED)
         self.choices.append(choices)
         self.states.append(group.states)
         self.n_fixed.append(len(fixed))

@@ -58,6 +58,30 @@ def test_eight_binary_columns_are_read_at_once():
     assert program.joined.n_cells == len(program.gather) + 512 * 4
 
 
+def test_sixty_four_classes_and_three_hundred_columns():
+    """Products over so many columns underflow in most rows, with and without joining; logarithms do not."""
+    rng = np.random.default_rng(0)
+    rows, columns, classes = 300, 300, 64
+    table = lk.Table.from_array(rng.integers(0, 3, (rows, columns)), levels={f"x{i}": range(3) for i in range(columns)})
+    problem = lk.Problem(f"class[{classes}] -> *", table)
+    assert problem.engine.program.joined.width[0] > 0
+    theta = problem.layout.normalise(rng.random(problem.layout.size) ** 8 + 1e-9)
+    tables = problem.layout.split(theta)
+    scores = np.log(tables["class"][0])[None, :] + sum(
+        np.log(tables[name])[:, table[name].codes].T for name in table.columns
+    )
+    tops = scores.max(axis=1)
+    masses = np.exp(scores - tops[:, None])
+    assert tops.min() < -745.0  # below the smallest double
+    expected = float((tops + np.log(masses.sum(axis=1))).sum())
+    counts, log_z = problem.engine.expect(np.log(theta))
+    assert log_z == pytest.approx(expected, rel=1e-12)
+    posterior = masses / masses.sum(axis=1, keepdims=True)
+    assert problem.layout.table(counts, "class")[0] == pytest.approx(posterior.sum(axis=0), rel=1e-9, abs=1e-12)
+    by_level = np.stack([posterior[table["x7"].codes == k].sum(axis=0) for k in range(3)], axis=1)
+    assert problem.layout.table(counts, "x7") == pytest.approx(by_level, rel=1e-9, abs=1e-12)
+
+
 def test_a_few_rows_are_left_plain():
     codes = [np.arange(20) % 3 for _ in range(4)]
     cells = [np.arange(3) + 3 * f for f in range(4)]
