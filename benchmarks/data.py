@@ -1,8 +1,8 @@
 """Data sets of the benchmark, drawn anew and identically on every run, as CSV files.
 
 ``python benchmarks/data.py FOLDER`` writes ``bg_480.csv``, ``bg_10240.csv`` (two hidden binary causes of four
-five-valued variables), ``lca_400.csv`` and ``lca_10000.csv`` (four classes, 32 binary items). Hidden columns are
-not written. NumPy only.
+five-valued variables), ``lca_400.csv``, ``lca_10000.csv`` and ``lca_100000.csv`` (four classes, 32 binary items).
+Hidden columns are not written. NumPy only: `data_large` makes the files that need more.
 """
 
 import sys
@@ -36,8 +36,10 @@ OBSERVED = {
 }
 TWO_CAUSES_ROWS = (480, 10240)
 LATENT_CLASS_ROWS = (400, 10000)
+MANY_LATENT_CLASS_ROWS = 100_000
 CLASSES = 4
 ITEMS = 32
+GROWTH_CHUNK = 1 << 17
 
 
 def draw_categories(
@@ -51,13 +53,15 @@ def draw_categories(
 
 def two_causes(n: int) -> NDArray[np.int64]:
     """Rows of y1..y4 from s1 -> y1 y2 y3; s2 -> y2 y3 y4; smaller sets are the first rows of the largest."""
-    rng = np.random.default_rng(0)
-    size = max(n, *TWO_CAUSES_ROWS)
-    nothing = np.zeros(size, dtype=np.int64)
+    return draw_two_causes(max(n, *TWO_CAUSES_ROWS), np.random.default_rng(0))[:n]
+
+
+def draw_two_causes(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw n rows of y1..y4 from the published parameters."""
+    nothing = np.zeros(n, dtype=np.int64)
     first, second = (draw_categories(prior[None, :], nothing, rng) for prior in HIDDEN)
     parents = {"y1": first, "y2": 2 * first + second, "y3": 2 * first + second, "y4": second}
-    columns = [draw_categories(table, parents[name], rng) for name, table in OBSERVED.items()]
-    return np.column_stack(columns)[:n]
+    return np.column_stack([draw_categories(table, parents[name], rng) for name, table in OBSERVED.items()])
 
 
 def latent_class(n: int) -> NDArray[np.int64]:
@@ -66,6 +70,17 @@ def latent_class(n: int) -> NDArray[np.int64]:
     ones = rng.dirichlet((1.0, 1.0), size=(CLASSES, ITEMS))[:, :, 1]
     members = rng.integers(CLASSES, size=max(n, *LATENT_CLASS_ROWS))
     return (rng.random((members.size, ITEMS)) < ones[members]).astype(np.int64)[:n]
+
+
+def mixed_items(n: int, items: int, classes: int = CLASSES) -> NDArray[np.int8]:
+    """Rows of binary items from a latent class model, any number of both, one byte per cell: for growth curves."""
+    rng = np.random.default_rng(4)
+    ones = rng.uniform(0.1, 0.9, size=(classes, items)).astype(np.float32)
+    values = np.empty((n, items), np.int8)
+    for begin in range(0, n, GROWTH_CHUNK):
+        members = rng.integers(classes, size=min(GROWTH_CHUNK, n - begin))
+        values[begin : begin + len(members)] = rng.random((len(members), items), np.float32) < ones[members]
+    return values
 
 
 def write_csv(path: Path, values: NDArray[np.int64], names: list[str]) -> None:
@@ -80,7 +95,7 @@ def write_all(folder: Path) -> dict[str, Path]:
     for n in TWO_CAUSES_ROWS:
         paths[f"bg_{n}"] = folder / f"bg_{n}.csv"
         write_csv(paths[f"bg_{n}"], two_causes(n), list(OBSERVED))
-    for n in LATENT_CLASS_ROWS:
+    for n in (*LATENT_CLASS_ROWS, MANY_LATENT_CLASS_ROWS):
         paths[f"lca_{n}"] = folder / f"lca_{n}.csv"
         write_csv(paths[f"lca_{n}"], latent_class(n), [f"x{item + 1}" for item in range(ITEMS)])
     return paths

@@ -1,26 +1,22 @@
 """The benchmark: lurking and its peers in turn on the same files. Entry of ``make bench``.
 
-``python benchmarks/run.py [--rounds 2] [--peers-only] [--out out]`` prints one table and writes ``OUT/bench.json``.
+``python benchmarks/run.py [--rounds 2] [--peers-only] [--large] [--out out]`` prints one table and writes
+``OUT/bench.json``.
 """
 
 import argparse
 import json
-import math
 import os
 import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from data import write_all
-from make_peers import BENCHMARKS, peer_python
+from make_peers import BENCHMARKS
+from rows import Measured, Row, peer_label, print_table, ratio_of, run_peer, smaller, verdict
 
-Measured = dict[str, Any]
-PEER_TIMEOUT_SECONDS = 300
 MOST_SECONDS_STRUCTURES = 1.5
 LEAST_GAIN_TWO_THREADS = 1.7
 
@@ -37,19 +33,6 @@ class Comparison:
     target: float | None
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table."""
-
-    what: str
-    lurking_seconds: float | None
-    peer: str
-    peer_seconds: float | None
-    ratio: float | None
-    target: str
-    met: str
-
-
 EM = "20 EM iterations, 2 hidden causes, 480 rows"
 COMPARISONS = (
     Comparison(EM, "peer_pgmpy.py", "pgmpy", "bg_480", "em_iterations", 2000.0),
@@ -62,35 +45,6 @@ COMPARISONS = (
     ),
     Comparison("fit to AutoClass' likelihood, 400 rows", "peer_autoclass.py", "AutoClass C", "lca_400", "reach", 1.0),
 )
-
-
-def run_peer(comparison: Comparison, path: Path) -> Measured:
-    """Run a peer's script in its own environment and read its last line; a failure becomes an ``error`` entry."""
-    command = [peer_python(), BENCHMARKS / comparison.script, path]
-    try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PEER_TIMEOUT_SECONDS)
-    except (FileNotFoundError, subprocess.TimeoutExpired) as failure:
-        return {"peer": comparison.peer, "error": type(failure).__name__}
-    lines = done.stdout.splitlines()
-    if done.returncode != 0 or not lines:
-        print(done.stderr, file=sys.stderr)
-        return {"peer": comparison.peer, "error": f"failed with code {done.returncode}"}
-    return dict(json.loads(lines[-1]))
-
-
-def smaller(before: Measured | None, after: Measured) -> Measured:
-    """Of two measurements, keep the smaller seconds of every setting and overall; the rest is the later one's."""
-    if before is None or "error" in before:
-        return after
-    if "error" in after:
-        return before
-    merged = {**after, "seconds": min(before["seconds"], after["seconds"])}
-    if "settings" in after:
-        settings = dict(before["settings"])
-        for name, seconds in after["settings"].items():
-            settings[name] = min(seconds, settings.get(name, math.inf))
-        merged |= {"settings": settings, "best": min(settings, key=lambda name: settings[name])}
-    return merged
 
 
 def measure_ours(comparison: Comparison, path: Path, peer: Measured) -> Measured:
@@ -109,7 +63,7 @@ def compare(comparison: Comparison, path: Path, rounds: int, peers_only: bool) -
     our: Measured | None = None
     load = os.getloadavg()
     for _ in range(rounds):
-        peer = smaller(peer, run_peer(comparison, path))
+        peer = smaller(peer, run_peer(comparison.script, comparison.peer, path))
         if not peers_only:
             our = smaller(our, measure_ours(comparison, path, peer))
     peer, our = peer or {}, our or {}
@@ -118,7 +72,7 @@ def compare(comparison: Comparison, path: Path, rounds: int, peers_only: bool) -
     row = Row(
         comparison.what,
         our.get("seconds"),
-        f"{comparison.peer} {peer['version']}" if "version" in peer else f"{comparison.peer}: {peer.get('error')}",
+        peer_label(comparison.peer, peer),
         peer.get("seconds"),
         ratio,
         "-" if goal is None else (f">= {goal:g}x" if goal > 1.0 else "faster"),
@@ -176,32 +130,6 @@ def starts(path: Path) -> tuple[list[Row], Measured]:
     return [row], {"rows": [asdict(row)], "one_thread": one, "two_threads": two}
 
 
-def ratio_of(peer_seconds: float | None, our_seconds: float | None) -> float | None:
-    """Peer seconds over lurking's, None where either is missing."""
-    if peer_seconds is None or our_seconds is None:
-        return None
-    return peer_seconds / our_seconds
-
-
-def verdict(met: bool | None) -> str:
-    """Word for the last column."""
-    return "-" if met is None else ("yes" if met else "no")
-
-
-def print_table(rows: list[Row]) -> None:
-    """Print the rows as aligned columns."""
-    header = ("what", "lurking s", "peer", "peer s", "ratio", "target", "met")
-    lines = [header]
-    for row in rows:
-        numbers = [
-            "-" if value is None else f"{value:.4g}" for value in (row.lurking_seconds, row.peer_seconds, row.ratio)
-        ]
-        lines.append((row.what, numbers[0], row.peer or "-", numbers[1], numbers[2], row.target, row.met))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
 def machine() -> Measured:
     """What the numbers depend on."""
     return {
@@ -218,12 +146,16 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="lurking and its peers on the same files")
     parser.add_argument("--rounds", type=int, default=2, help="times lurking and each peer take turns")
     parser.add_argument("--peers-only", action="store_true", help="leave lurking out")
+    parser.add_argument("--large", action="store_true", help="also the file larger than memory: disk and minutes")
+    parser.add_argument("--large-bytes", type=float, default=2e9, help="size of that file")
     parser.add_argument("--out", type=Path, default=BENCHMARKS.parent / "out", help="folder of bench.json and the data")
     return parser.parse_args()
 
 
 def main() -> None:
     """Run everything, print the table, write the record."""
+    import scale
+
     options = arguments()
     about = machine()
     print("load average at the start: " + " ".join(f"{load:.2f}" for load in about["load_average"]), flush=True)
@@ -240,6 +172,9 @@ def main() -> None:
             rows += some
             record["comparisons"].append(details)
         some, details = starts(paths["lca_10000"])
+        rows += some
+        record["comparisons"].append(details)
+    for some, details in scale.comparisons(paths, options):
         rows += some
         record["comparisons"].append(details)
     print_table(rows)

@@ -127,7 +127,7 @@ class Climber:
         self.pseudo = pseudo
         self.added = added_counts(rule, pseudo)
         layout, active = engine.layout, engine.active
-        self.row_start: IntArray = _compact_rows(layout.row_of, active)
+        self.row_start: IntArray = compact_rows(layout.row_of, active)
         compact = pseudo[active]
         rows = np.add.reduceat(compact, self.row_start[:-1]) if active.size else np.empty(0)
         self.prior = (compact, gammaln(compact), rows, gammaln(rows), self.added[active])
@@ -202,7 +202,7 @@ class Climber:
         layout, inactive = self.engine.layout, self.engine.inactive
         if not inactive.size:
             return np.empty(0), 0.0, 0.0
-        rows = _compact_rows(layout.row_of, inactive)
+        rows = compact_rows(layout.row_of, inactive)
         pseudo, counts = self.pseudo[inactive], self.engine.complete_counts[inactive]
         potentials = dirichlet.expected_logs(rows, pseudo + counts)
         return potentials, dirichlet.log_evidence(rows, pseudo, counts), _weighted(counts, potentials)
@@ -220,7 +220,7 @@ def _weighted(weights: FloatArray, potentials: FloatArray) -> float:
     return float(weights[used] @ potentials[used])
 
 
-def _compact_rows(row_of: IntArray, positions: IntArray) -> IntArray:
+def compact_rows(row_of: IntArray, positions: IntArray) -> IntArray:
     """Return the row starts of a choice of whole rows."""
     if not positions.size:
         return np.zeros(1, np.int64)

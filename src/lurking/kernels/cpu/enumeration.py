@@ -24,7 +24,7 @@ SMALL = 1e-50  # times TINY is still a normal number: rows of weight 1 share one
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _group_rows(program: Program, group: int) -> tuple[IntArray, NDArray[np.uint32], FloatArray]:
+def group_rows(program: Program, group: int) -> tuple[IntArray, NDArray[np.uint32], FloatArray]:
     """Return a group's fixed cells (first of each factor), slots (rows, factors or joint factors), weights (rows,)."""
     begin, end = program.row_begin[group], program.row_begin[group + 1]
     fixed = np.empty(program.n_fixed[group], np.int64)
@@ -39,7 +39,7 @@ def _group_rows(program: Program, group: int) -> tuple[IntArray, NDArray[np.uint
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _cells_of_row(program: Program, group: int, slots: NDArray[np.uint32], cells: IntArray) -> None:
+def cells_of_row(program: Program, group: int, slots: NDArray[np.uint32], cells: IntArray) -> None:
     """Write the first plain cell of each factor of one row to `cells` (factors,), taking joint factors apart."""
     joined = program.joined
     if joined.width[group] == 0:
@@ -56,7 +56,7 @@ def _cells_of_row(program: Program, group: int, slots: NDArray[np.uint32], cells
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _multiply_out(program: Program, table: FloatArray, accumulated: FloatArray) -> None:
+def multiply_out(program: Program, table: FloatArray, accumulated: FloatArray) -> None:
     """Fill the joint cells of `table` with the products of their parts, and those of `accumulated` with 0."""
     joined = program.joined
     for group in range(program.states.shape[0]):
@@ -73,7 +73,7 @@ def _multiply_out(program: Program, table: FloatArray, accumulated: FloatArray) 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _hand_down(program: Program, accumulated: FloatArray) -> None:
+def hand_down(program: Program, accumulated: FloatArray) -> None:
     """Add what the joint cells received to each of their parts."""
     joined = program.joined
     for group in range(program.states.shape[0]):
@@ -92,7 +92,7 @@ def _hand_down(program: Program, accumulated: FloatArray) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _row_in_logs(
+def row_in_logs(
     gather: NDArray[np.int32],
     potentials: FloatArray,
     fixed: IntArray,
@@ -279,13 +279,13 @@ def _late_rows(
     program: Program, group: int, potentials: FloatArray, late: IntArray, accumulated: FloatArray, base_mass: FloatArray
 ) -> float:
     """Do the listed rows of a group in the log domain; return their share of log_z."""
-    fixed, slots, weights = _group_rows(program, group)
+    fixed, slots, weights = group_rows(program, group)
     cells = np.empty(program.n_factors[group], np.int64)
     mass = np.empty(base_mass.shape[0])
     log_z = 0.0
     for row in late:
-        _cells_of_row(program, group, slots[row], cells)
-        row_log_z = _row_in_logs(program.gather, potentials, fixed, cells, mass)
+        cells_of_row(program, group, slots[row], cells)
+        row_log_z = row_in_logs(program.gather, potentials, fixed, cells, mass)
         if weights[row] > 0.0:
             log_z += weights[row] * row_log_z
         for s in range(mass.shape[0]):
@@ -303,7 +303,7 @@ def _group(
 ) -> float:
     """Add one group's posterior masses to `accumulated`; return its share of log_z."""
     states = program.states[group]
-    fixed, slots, weights = _group_rows(program, group)
+    fixed, slots, weights = group_rows(program, group)
     base = np.ones(states)
     for first in fixed:
         for s in range(states):
@@ -353,10 +353,10 @@ def expect_into(
     for cell in range(gather.shape[0]):
         table[cell] = weights[np.uint64(gather[cell])]
         accumulated[cell] = 0.0
-    _multiply_out(program, table, accumulated)
+    multiply_out(program, table, accumulated)
     for group in range(program.states.shape[0]):
         log_z += _group(program, potentials, table, accumulated, group, highest > 0.0)
-    _hand_down(program, accumulated)
+    hand_down(program, accumulated)
     for cell in range(gather.shape[0]):
         if gather[cell] < size:
             counts[np.uint64(gather[cell])] += accumulated[cell]
@@ -366,11 +366,11 @@ def expect_into(
 @njit(cache=True, nogil=True, error_model="numpy")
 def posterior_into(program: Program, potentials: FloatArray, group: int, masses: FloatArray, log_z: FloatArray) -> None:
     """Write the posterior over joint states (rows, S) of one group and ln z of each of its rows (log domain)."""
-    fixed, slots, _ = _group_rows(program, group)
+    fixed, slots, _ = group_rows(program, group)
     cells = np.empty(program.n_factors[group], np.int64)
     for row in range(log_z.shape[0]):
-        _cells_of_row(program, group, slots[row], cells)
-        log_z[row] = _row_in_logs(program.gather, potentials, fixed, cells, masses[row])
+        cells_of_row(program, group, slots[row], cells)
+        log_z[row] = row_in_logs(program.gather, potentials, fixed, cells, masses[row])
 
 
 def expect(program: Program, potentials: FloatArray) -> tuple[FloatArray, float]:

@@ -1,0 +1,156 @@
+"""Draws of what is unobserved, row by row, given potentials: the random twin of the E-step.
+
+A row of weight w stands for w equal rows, whose joint states are one multinomial draw. The random state is a NumPy
+Generator handed in, one per chain. Compiled functions write into arrays they are given and return numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from lurking.kernels.cpu.enumeration import TINY, cells_of_row, group_rows, hand_down, multiply_out, row_in_logs
+from lurking.kernels.program import Program
+from lurking.types import FloatArray, IntArray
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw_states(
+    mass: FloatArray, total: float, weight: int, generator: np.random.Generator, drawn: FloatArray
+) -> None:
+    """Write one multinomial draw of `weight` states with probabilities mass / total to `drawn`."""
+    last = mass.shape[0] - 1
+    for s in range(last + 1):
+        drawn[s] = 0.0
+    if weight == 1:
+        threshold = generator.random() * total
+        s = 0
+        while s < last and threshold >= mass[s]:
+            threshold -= mass[s]
+            s += 1
+        # Rounding may step past the last possible state.
+        while mass[s] == 0.0 and s > 0:
+            s -= 1
+        drawn[s] = 1.0
+        return
+    left, rest = weight, total
+    for s in range(last + 1):
+        if left == 0:
+            break
+        share = mass[s] / rest if rest > 0.0 else 1.0
+        taken = left if s == last or share >= 1.0 else generator.binomial(left, share)
+        drawn[s] = taken
+        left -= taken
+        rest -= mass[s]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw_group(
+    program: Program,
+    group: int,
+    potentials: FloatArray,
+    table: FloatArray,
+    accumulated: FloatArray,
+    in_logs: bool,
+    generator: np.random.Generator,
+) -> float:
+    """Add one draw of every row of a group to `accumulated`; return the group's share of log_z."""
+    states = program.states[group]
+    fixed, slots, weights = group_rows(program, group)
+    base, mass, drawn, summed = np.ones(states), np.empty(states), np.empty(states), np.zeros(states)
+    cells = np.empty(program.n_factors[group], np.int64)
+    for first in fixed:
+        for s in range(states):
+            base[s] *= table[first + s]
+    log_z = 0.0
+    for row in range(weights.shape[0]):
+        total = 0.0
+        for s in range(states):
+            mass[s] = base[s]
+        for f in range(slots.shape[1]):
+            cell = np.uint64(slots[row, f])
+            for s in range(states):
+                mass[s] *= table[cell + s]
+        for s in range(states):
+            total += mass[s]
+        if in_logs or not total > TINY:
+            cells_of_row(program, group, slots[row], cells)
+            row_log_z = row_in_logs(program.gather, potentials, fixed, cells, mass)
+            total = 1.0
+            if row_log_z == -np.inf:
+                return -np.inf
+            log_z += weights[row] * row_log_z
+        else:
+            log_z += weights[row] * math.log(total)
+        _draw_states(mass, total, int(weights[row]), generator, drawn)
+        for s in range(states):
+            summed[s] += drawn[s]
+        for f in range(slots.shape[1]):
+            cell = np.uint64(slots[row, f])
+            for s in range(states):
+                accumulated[cell + s] += drawn[s]
+    for first in fixed:
+        for s in range(states):
+            accumulated[first + s] += summed[s]
+    return log_z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_into(
+    program: Program,
+    potentials: FloatArray,
+    counts: FloatArray,
+    scratch: tuple[FloatArray, FloatArray],
+    generator: np.random.Generator,
+) -> float:
+    """Write the counts N(s) of one draw s ~ Π_i exp Σ_j φ_j / z_i to `counts`; return log_z = Σ_i w_i ln z_i.
+
+    Constant counts of complete families are part of both. `scratch` = (table, accumulated), each of `n_cells`.
+    """
+    table, accumulated = scratch
+    size = potentials.shape[0]
+    highest, log_z = -np.inf, 0.0
+    factors = np.empty(size + 1)
+    factors[size] = 1.0
+    for q in range(size):
+        highest = max(highest, potentials[q])
+        factors[q] = math.exp(potentials[q])
+        counts[q] = program.counts[q]
+        if counts[q] != 0.0:
+            log_z += counts[q] * potentials[q]
+    gather = program.gather
+    for cell in range(gather.shape[0]):
+        table[cell] = factors[gather[cell]]
+        accumulated[cell] = 0.0
+    multiply_out(program, table, accumulated)
+    for group in range(program.states.shape[0]):
+        log_z += _draw_group(program, group, potentials, table, accumulated, highest > 0.0, generator)
+    hand_down(program, accumulated)
+    for cell in range(gather.shape[0]):
+        if gather[cell] < size:
+            counts[gather[cell]] += accumulated[cell]
+    return log_z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_log_theta(row_start: IntArray, shape: FloatArray, generator: np.random.Generator, out: FloatArray) -> None:
+    """Write ln θ with every row drawn from Dir(shape) to `out`; exact down to shapes of 1e-300.
+
+    A gamma variable of shape a < 1 is one of shape a + 1 times U^(1/a), taken in logarithms: small shapes underflow.
+    """
+    for row in range(row_start.shape[0] - 1):
+        top = -np.inf
+        for q in range(row_start[row], row_start[row + 1]):
+            if shape[q] < 1.0:
+                out[q] = math.log(generator.standard_gamma(shape[q] + 1.0))
+                out[q] += math.log(1.0 - generator.random()) / shape[q]
+            else:
+                out[q] = math.log(generator.standard_gamma(shape[q]))
+            top = max(top, out[q])
+        total = 0.0
+        for q in range(row_start[row], row_start[row + 1]):
+            total += math.exp(out[q] - top)
+        for q in range(row_start[row], row_start[row + 1]):
+            out[q] -= top + math.log(total)

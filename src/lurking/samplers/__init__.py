@@ -1,0 +1,1 @@
+"""Chains: annealing from a tractable start to the posterior, Gibbs sampling, diagnostics."""

@@ -1,0 +1,99 @@
+"""Paths from a start that is known exactly to the posterior, for annealing.
+
+The start is a product, Dir(θ; α₀) · Π_i q₀(s_i) with q₀(s_i) ∝ exp Σ_j φ₀_j, and the path is geometric (see
+`lurking.kernels.cpu.annealing`). Two choices of it:
+
+- the prior path: α₀ = λ, φ₀ = 0;
+- the variational path: α₀ = λ + c (α_VB − λ), φ₀ = c φ_VB, a variational posterior flattened by c in (0, 1]. It begins
+  so close to the posterior that a few hundred temperatures do what tens of thousands do on the prior path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from lurking.errors import DataError, TooLarge
+from lurking.expfam import dirichlet
+from lurking.inference.problem import Problem
+from lurking.kernels.program import Program
+from lurking.learn.fit import Fit
+from lurking.learn.loop import compact_rows
+from lurking.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ProductPath:
+    """A geometric path from a product start to the posterior of one problem.
+
+    Attributes
+    ----------
+    problem : what the posterior is of.
+    alpha : (Q,) Dirichlet parameters α₀ of the start over the active positions.
+    potentials : (Q,) potentials φ₀ of the start.
+    """
+
+    problem: Problem = field(repr=False)
+    alpha: FloatArray = field(repr=False)
+    potentials: FloatArray = field(repr=False)
+
+    @property
+    def program(self) -> Program:
+        """The compiled rows."""
+        return sampled_program(self.problem)
+
+    @cached_property
+    def pseudo(self) -> FloatArray:
+        """(Q,) λ over the active positions."""
+        return np.ascontiguousarray(self.problem.pseudo[self.problem.engine.active])
+
+    @cached_property
+    def constant(self) -> float:
+        """What ln w lacks after the increments: normalisers of start and prior, and the evidence of inactive rows."""
+        from lurking.kernels.cpu.enumeration import expect
+
+        engine, rows = self.problem.engine, self.program.row_start
+        _, log_normaliser = expect(self.program, self.potentials)
+        # log_normaliser(λ) = Σ [ln Γ(λ_jl) − Σ ln Γ(λ_jlk)] = −Σ ln B(λ_jl).
+        result = dirichlet.log_normaliser(rows, self.pseudo) - dirichlet.log_normaliser(rows, self.alpha)
+        result += log_normaliser
+        if engine.inactive.size:
+            others = compact_rows(engine.layout.row_of, engine.inactive)
+            counts = engine.complete_counts[engine.inactive]
+            result += dirichlet.log_evidence(others, self.problem.pseudo[engine.inactive], counts)
+        return float(result)
+
+
+def sampled_program(problem: Problem) -> Program:
+    """Return the compiled rows of a problem that can be sampled; others are refused with what to do."""
+    program = problem.engine.program
+    if program is None:
+        raise TooLarge(
+            "sampling needs hidden variables that can be enumerated and a table in memory, and this model is done by "
+            f"{type(problem.engine).__name__}; use vb or cs, or fewer and smaller hidden variables"
+        )
+    if not np.array_equal(program.weights, np.rint(program.weights)):
+        raise DataError(
+            "sampling needs whole-number weights (a fraction of a row has no hidden state to draw); "
+            "use vb or cs, which take any weights"
+        )
+    return program
+
+
+def variational_path(fit: Fit, flattening: float) -> ProductPath:
+    """Return the path from a VB fit flattened by c = `flattening`: 1 is the fit itself, 0 the prior path."""
+    problem = fit.problem
+    active = problem.engine.active
+    return ProductPath(
+        problem,
+        problem.pseudo[active] + flattening * fit.counts[active],
+        flattening * fit.potentials[active],
+    )
+
+
+def prior_path(problem: Problem) -> ProductPath:
+    """Return the path from the prior and uniform completions."""
+    active = problem.engine.active
+    return ProductPath(problem, problem.pseudo[active].copy(), np.zeros(len(active)))
