@@ -74,7 +74,7 @@ def two_causes_parquet(folder: Path, n: int) -> Path:
 
 
 def large_parquet(folder: Path, size: float) -> Path:
-    """A file of about ``size`` bytes: 64 columns of eight levels, uniform, so all rows differ and nothing compresses."""
+    """A file of about ``size`` bytes: 64 uniform columns of eight levels; all rows differ and nothing compresses."""
     n = round(size * 8 / (LARGE_COLUMNS * PACKED_BITS))
     path = folder / f"uniform_{n}.parquet"
     if path.exists():

@@ -108,7 +108,7 @@ def read_and_score(path: Path, repeats: int = 3) -> Measured:
         "score": scoring,
         "rows": table.n,
         "unique_rows": table.n_rows,
-        "log_value": float(score.value),
+        "log_z": float(score.log_z),
     }
 
 

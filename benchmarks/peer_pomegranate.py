@@ -1,4 +1,4 @@
-"""pomegranate: seconds per EM iteration, latent class model. ``python peer_pomegranate.py lca_100000.csv [repeats]``."""
+"""pomegranate: seconds per EM iteration, latent class. ``python peer_pomegranate.py lca_100000.csv [repeats]``."""
 
 import itertools
 import sys

@@ -4,7 +4,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
@@ -108,7 +108,8 @@ def alarm(folder: Path) -> Outcome:
         return recorded([Row(f"EM, {what}", None, "pgmpy's copy of the network: not installed", None, None, "-", "-")])
     ours = ours_large.alarm(*files)
     pyagrum = run_peer("peer_pyagrum_alarm.py", "pyAgrum", *files, timeout=ALARM_TIMEOUT_SECONDS)
-    ours = smaller(ours, ours_large.alarm(*files)) | {"iteration": ours["iteration"]}
+    again = ours_large.alarm(*files)
+    ours = smaller(ours, again) | {"iteration": min(ours["iteration"], again["iteration"])}
     pgmpy = run_peer("peer_pgmpy_alarm.py", "pgmpy", *files)
     most = MOST_SECONDS_ALARM_ITERATION
     iterations = max(pyagrum.get("iterations", {"": 0}).values())

@@ -46,7 +46,7 @@ def test_the_mean_weight_is_the_evidence(model, flattening):
     for power in (0.0, 0.25, 1.0):
         weights = chains.log_weights + log_share(permutations, alpha, points, power)
         assert log_mean(weights) == pytest.approx(exact, abs=4.0 * relative_error(weights))
-        assert relative_error(weights) < 0.06
+        assert relative_error(weights) < 0.1
     assert chains.log_weights.mean() <= exact + 4.0 * chains.log_weights.std() / math.sqrt(3000)
 
 
@@ -84,11 +84,13 @@ def test_schedules():
     for bad in ([0.0], [0.1, 1.0], [0.0, 0.9], [0.0, 0.6, 0.5, 1.0], [[0.0, 1.0]]):
         with pytest.raises(OptionError, match="schedule of temperatures"):
             checked_temperatures(np.asarray(bad))
-    pilot = anneal(path_of("s[2] -> a b c", 0.0), np.linspace(0.0, 1.0, 17), np.random.SeedSequence(0).spawn(20))
+    path = path_of("s[2] -> a b c", 0.0)
+    pilot = anneal(path, np.linspace(0.0, 1.0, 17), np.random.SeedSequence(0).spawn(300))
     schedule = checked_temperatures(spaced_by_spread(pilot, 40))
     assert len(schedule) == 41
-    # From the prior the likelihood changes fastest at the beginning.
-    assert np.diff(schedule)[:5].mean() < np.diff(schedule)[-5:].mean()
+    even = anneal(path, schedule, np.random.SeedSequence(1).spawn(300)).increments.std(axis=0)
+    plain = anneal(path, np.linspace(0.0, 1.0, 41), np.random.SeedSequence(1).spawn(300)).increments.std(axis=0)
+    assert even.max() / even.mean() < plain.max() / plain.mean()
 
 
 def test_what_cannot_be_sampled_is_refused():
