@@ -1,9 +1,11 @@
 """Create the peers' environment, ``.bench-venv`` beside the project's own. Running it again changes nothing.
 
-Python packages are those of ``peers.txt``. AutoClass C and faketime are Debian packages: they are installed only when
-this runs as root on a machine with ``apt-get``; elsewhere the benchmark prints "not installed" on that row.
+Python packages are those of ``peers.txt``; ``--heavy`` adds those of ``peers_heavy.txt``, which take gigabytes.
+AutoClass C and faketime are Debian packages: they are installed only when this runs as root on a machine with
+``apt-get``. What is missing has "not installed" on its row of the benchmark.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parent
 ENVIRONMENT = BENCHMARKS.parent / ".bench-venv"
 PEERS = BENCHMARKS / "peers.txt"
+HEAVY_PEERS = BENCHMARKS / "peers_heavy.txt"
 SYSTEM_PACKAGES = ("autoclass", "faketime")
 SYSTEM_TIMEOUT_SECONDS = 300
 
@@ -30,13 +33,15 @@ def make_environment() -> str:
     return "created"
 
 
-def install_packages() -> str:
-    """Install the pinned packages, unless the same list was installed before."""
-    stamp = ENVIRONMENT / "installed.txt"
-    wanted = PEERS.read_text()
+def install_packages(wanted_file: Path) -> str:
+    """Install the pinned packages of a list, unless the same list was installed before."""
+    stamp = ENVIRONMENT / ("installed.txt" if wanted_file == PEERS else f"installed_{wanted_file.name}")
+    wanted = wanted_file.read_text()
     if stamp.exists() and stamp.read_text() == wanted:
         return "present"
-    subprocess.run([peer_python(), "-m", "pip", "install", "--quiet", "-r", PEERS], check=True)
+    # The first list constrains the second, so that heavy packages change no version of the others.
+    command = [peer_python(), "-m", "pip", "install", "--quiet", "-r", wanted_file, "-c", PEERS]
+    subprocess.run(command, check=True)
     stamp.write_text(wanted)
     return "installed"
 
@@ -62,8 +67,12 @@ def install_system_packages() -> str:
 
 def main() -> None:
     """Do every step and print one line for each."""
+    parser = argparse.ArgumentParser(description="the peers' environment")
+    parser.add_argument("--heavy", action="store_true", help="also the packages of peers_heavy.txt: gigabytes")
+    options = parser.parse_args()
     print(f"environment {ENVIRONMENT.name}: {make_environment()}", flush=True)
-    print(f"packages {', '.join(PEERS.read_text().split())}: {install_packages()}", flush=True)
+    for wanted in (PEERS, HEAVY_PEERS) if options.heavy else (PEERS,):
+        print(f"packages {', '.join(wanted.read_text().split())}: {install_packages(wanted)}", flush=True)
     print(f"Debian packages {', '.join(SYSTEM_PACKAGES)}: {install_system_packages()}", flush=True)
 
 

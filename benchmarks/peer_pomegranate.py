@@ -24,7 +24,7 @@ def fit(values: torch.Tensor, ones: NDArray[np.float64], iterations: int, check:
     return model.fit(values)
 
 
-def main(path: str, repeats: int = 2) -> None:
+def main(path: str, repeats: int = 1) -> None:
     """Time a long and a short run for both precisions, one and two threads, with and without checks of the data."""
     values = torch.tensor(np.loadtxt(path, delimiter=",", skiprows=1, dtype=np.int64))
     ones = np.random.default_rng(0).uniform(size=(CLASSES, values.shape[1]))

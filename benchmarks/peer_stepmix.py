@@ -1,4 +1,7 @@
-"""stepmix: seconds per EM iteration, latent class model. ``python peer_stepmix.py lca_10000.csv [repeats]``."""
+"""stepmix: seconds per EM iteration, latent class model.
+
+``python peer_stepmix.py lca_10000.csv [repeats [measurement ...]]``; both ways of writing the items by default.
+"""
 
 import sys
 import warnings
@@ -13,6 +16,7 @@ from timing import best_of, report
 
 CLASSES = 4
 SHORT, LONG = 5, 55
+MEASUREMENTS = ("binary", "categorical")
 
 
 def fit(values: NDArray[np.int64], measurement: str, iterations: int) -> StepMix:
@@ -29,12 +33,12 @@ def fit(values: NDArray[np.int64], measurement: str, iterations: int) -> StepMix
     return model.fit(values)
 
 
-def main(path: str, repeats: int = 3) -> None:
+def main(path: str, repeats: int = 3, measurements: tuple[str, ...] = MEASUREMENTS) -> None:
     """Time a long and a short run: their difference holds iterations only, no checks and no final scoring."""
     warnings.simplefilter("ignore")
     values = np.loadtxt(path, delimiter=",", skiprows=1, dtype=np.int64)
     settings, scores, done = {}, {}, {}
-    for measurement in ("binary", "categorical"):
+    for measurement in measurements:
         for threads in (1, 2):
             name = f"{measurement}, threads={threads}"
             with threadpool_limits(threads):
@@ -48,4 +52,4 @@ def main(path: str, repeats: int = 3) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(sys.argv[1], *map(int, sys.argv[2:3]), *([tuple(sys.argv[3:])] if sys.argv[3:] else []))

@@ -18,6 +18,10 @@ class DataError(LurkingError):
     """The data cannot be read, or break a rule of `Table`."""
 
 
+class MemoryLimit(DataError):  # noqa: N818 - reads as the sentence it raises
+    """Data that cannot be read within the memory allowed."""
+
+
 class StructureError(LurkingError):
     """The graph is not a valid structure, or does not fit the data."""
 

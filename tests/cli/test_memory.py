@@ -23,7 +23,7 @@ def test_a_fit_on_disk_says_what_it_leaves_out(done, monkeypatch):
     monkeypatch.setattr(files, "CELL_BYTES", 1 << 40)
     shown = done("fit", "survey.csv", "--model", "class[2] -> *", "--memory", "1GB").out
     assert "states of class" in shown
-    assert "the table is on disk: fit statistics" in shown
+    assert "too many to be merged: fit statistics" in shown
     document = json.loads(done("fit", "survey.csv", "--model", "class[2] -> *", "--memory", "1GB", "--json").out)
     assert document["statistics"] is None
     compared = done("compare", "survey.csv", "--model", "class[1..2] -> *", "--memory", "1GB")

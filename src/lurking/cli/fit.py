@@ -74,8 +74,8 @@ def fit(
 
 
 def fit_content(result: Fit) -> dict[str, object]:
-    """Describe a fit in a JSON document; statistics are null for a table on disk."""
-    statistics = None if result.problem.table.is_on_disk else result.statistics
+    """Describe a fit in a JSON document; statistics are null when there are too many rows to merge."""
+    statistics = None if result.problem.in_blocks else result.statistics
     return {
         "model": out.model_content(result.problem.full_dag, result.problem.dimension),
         "method": result.method,
@@ -111,8 +111,8 @@ def print_fit(result: Fit) -> None:
     for name in result.network.dag.hidden:
         print_profiles(result.network, name)
     out.say()
-    if result.problem.table.is_on_disk:
-        out.say("the table is on disk: fit statistics, which need its distinct rows in memory, are left out")
+    if result.problem.in_blocks:
+        out.say("the rows are too many to be merged: fit statistics, which need the distinct ones, are left out")
     else:
         print_statistics(result)
     for issue in result.issues:

@@ -330,4 +330,4 @@ def of_scores(names: list[str], options: dict[str, Any]) -> dict[str, Any]:
 def work(workers: int | None) -> Iterator[dict[str, Any]]:
     """Give a pool of threads and a progress bar; on a pool even a single climb can be interrupted."""
     with ThreadPoolExecutor(worker_count(workers), thread_name_prefix="lurking") as pool, Bar() as bar:
-        yield {"executor": pool, "progress": bar, "keep_interrupted": True}
+        yield {"executor": pool, "workers": workers, "progress": bar, "keep_interrupted": True}

@@ -1,8 +1,9 @@
 """Tables that live on disk: for files whose distinct rows do not fit in memory.
 
-One pass of DuckDB finds the distinct values of every column, from which the coding rule makes levels; a second pass
-goes through the file in Arrow batches and writes each column's codes, as narrow as they can be, to a file of its own.
-The table's columns are those files, mapped into memory: the system keeps what is in use and nothing else.
+DuckDB goes through the file three times: to count the distinct values of every column; to collect those of columns
+with few, from which the coding rule makes levels; and in Arrow batches, of which each column's codes are written, as
+narrow as they can be, to a file of its own. The table's columns are those files, mapped into memory: the system keeps
+what is in use and nothing else.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lurking.data.coding import Coding, code_column, code_weights
 from lurking.data.column import Column
-from lurking.data.duckdb_files import Query, connected
+from lurking.data.duckdb_files import Query, connected, quoted
 from lurking.data.frames import raw_from_arrow
 from lurking.data.messages import shown_path
-from lurking.data.table import Table
+from lurking.data.sources import RawColumn
+from lurking.data.table import Table, kept_names
 from lurking.errors import DataError, LurkingWarning
 from lurking.runtime.memory import in_words
 from lurking.runtime.progress import Progress
@@ -52,26 +54,31 @@ class Home:
         for name in table.columns:
             column = table[name]
             state.update(repr((name, column.kind, [(type(level).__name__, level) for level in column.levels])).encode())
-        names = [name for name in table.columns if table[name].is_categorical]
         sums = np.zeros(2, np.uint64)
-        for codes, weights in table.blocks(names, BATCH_CELLS // max(len(names), 1) + 1):
+        size = BATCH_CELLS // len(table.columns) + 1
+        for begin in range(0, table.n_rows, size):
+            part = slice(begin, begin + size)
+            # Weights enter as the whole number nearest to 2^20 times them, so that the sum is exact.
+            weights = np.rint(table.weights[part] * 2.0**20).astype(np.uint64)
             for k, seed in enumerate((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)):
-                rows = np.full(len(codes), seed, np.uint64)
-                for column in codes.T:
-                    rows = (rows ^ (column + 2).astype(np.uint64)) * np.uint64(0xFF51AFD7ED558CCD)
+                rows = np.full(len(weights), seed, np.uint64)
+                for name in table.columns:
+                    column = table[name]
+                    cells = column.codes[part].astype(np.int64) if column.is_categorical else column.values[part] + 0.0
+                    rows = (rows ^ cells.view(np.uint64)) * np.uint64(0xFF51AFD7ED558CCD)
                     rows ^= rows >> np.uint64(32)
-                # Weights enter as the whole number nearest to 2^20 times them, so that the sum is exact.
-                sums[k] += (rows * np.rint(weights * 2.0**20).astype(np.uint64)).sum(dtype=np.uint64)
+                sums[k] += (rows * weights).sum(dtype=np.uint64)
         state.update(sums.tobytes())
         return f"disk-{state.hexdigest()}"
 
 
 @dataclass(frozen=True)
-class Plan:
+class ColumnWriter:
     """How one column is written: codes of its distinct values, or its numbers as they are."""
 
     name: str
-    index: int
+    expression: str
+    """The SQL that reads it."""
     column: Column
     distinct: Any = None
     """Arrow array of the distinct values, or None when the numbers themselves are written."""
@@ -90,74 +97,153 @@ class Plan:
         import pyarrow.compute as pc
 
         if self.distinct is None:
-            numbers = batch.cast(pa.float64(), safe=False)
-            return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
-        found = pc.index_in(batch, value_set=self.distinct, skip_nulls=True).fill_null(-1)
-        place: NDArray[np.int32] = found.to_numpy(zero_copy_only=False)
+            numbers = np.asarray(batch.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+            if np.isinf(numbers).any():
+                raise DataError(f"column {self.name!r} holds an infinite number; a number must be finite")
+            return numbers
+        found = pc.index_in(batch, value_set=self.distinct, skip_nulls=True)
+        empty = batch.null_count
+        if pa.types.is_floating(batch.type):
+            empty += pc.sum(pc.is_nan(batch)).as_py() or 0
+        if found.null_count > empty:
+            raise DataError(f"column {self.name!r} changed while the file was read; read it again")
+        place: NDArray[np.int32] = found.fill_null(-1).to_numpy(zero_copy_only=False)
         known: NDArray[Any] = self.column.codes if self.column.is_categorical else self.column.values
         # The extra last entry is what a missing cell, −1, meets.
-        return np.append(known, -1 if self.column.is_categorical else np.nan).astype(self.dtype)[place]
+        cells = np.append(known, -1 if self.column.is_categorical else np.nan).astype(self.dtype)
+        return cells[place] if len(known) else np.full(len(batch), cells[-1])
 
 
 def read_on_disk(
     query: Query, coding: Coding, weights: str | None, memory: int, n_rows: int, progress: Progress
 ) -> Table:
     """Return the table of a file, row by row, with its columns on disk."""
+    names = kept_names(query.names, coding, weights)
     home = Home(memory)
     with connected(query.path, memory, home.folder) as connection:
-        plans = [
-            plan
-            for index, name in enumerate(query.names)
-            if name not in coding.drop and name != weights
-            for plan in [_plan(connection, query, name, index, coding)]
-            if plan is not None
-        ]
-        if not plans:
+        writers = _Levels(connection, query, coding).writers(names)
+        if not writers:
             raise DataError(f"no column of {shown_path(query.path)} is left; a table needs at least one")
-        _check_room(home, plans, n_rows, weights is not None)
-        at = None if weights is None else query.names.index(weights)
-        written = _write(connection, query, plans, at, coding.is_text, home, n_rows, progress)
+        _check_room(home, writers, n_rows, weights is not None)
+        written = _write(connection, query, writers, weights, coding.is_text, home, n_rows, progress)
     columns = {}
-    for plan in plans:
-        cells = np.memmap(home.folder / f"{plan.index}.cells", plan.dtype, "r", shape=(written,))
-        if plan.column.is_categorical:
-            columns[plan.name] = replace(plan.column, codes=cells)
+    for number, writer in enumerate(writers):
+        cells = np.memmap(home.folder / f"{number}.cells", writer.dtype, "r", shape=(written,))
+        if writer.column.is_categorical:
+            columns[writer.name] = replace(writer.column, codes=cells)
         else:
-            columns[plan.name] = replace(plan.column, values=cells)
+            columns[writer.name] = replace(writer.column, values=cells)
     row_weights: FloatArray = np.broadcast_to(np.ones(1), (written,))
     if weights is not None:
         row_weights = np.memmap(home.folder / "weights", np.float64, "r", shape=(written,))
     return Table(tuple(columns), written, row_weights, weights is not None, columns, home)
 
 
-def _plan(connection: Any, query: Query, name: str, index: int, coding: Coding) -> Plan | None:
-    """Return how a column is coded, from its distinct values; None, with a warning, when there are too many."""
-    sql = f"SELECT DISTINCT c{index} FROM {query.sql} WHERE c{index} IS NOT NULL LIMIT {MOST_LEVELS + 1}"
-    found = connection.sql(sql).to_arrow_table().column(0)
-    if len(found) <= MOST_LEVELS:
-        found = found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
-        # Sorted, because DuckDB gives them in any order and a warning names the first of its kind.
-        found = found.sort() if len(found) else found
-        return Plan(name, index, code_column(raw_from_arrow(name, found), coding), found)
-    missing = ", ".join("'" + text.replace("'", "''") + "'" for text in sorted(coding.missing_texts)) or "''"
-    strays = connection.sql(
-        f"SELECT count(*) FROM {query.sql} WHERE c{index} IS NOT NULL AND TRY_CAST(c{index} AS DOUBLE) IS NULL "
-        f"AND CAST(c{index} AS VARCHAR) NOT IN ({missing})"
-    ).fetchall()[0][0]
-    if strays == 0 and name not in coding.categorical and name not in coding.levels:
-        return Plan(name, index, Column.continuous(name, np.empty(0), declared=name in coding.continuous))
-    warnings.warn(
-        f"column {name!r} has more than {MOST_LEVELS} different values, too many to be the levels of a variable; "
-        "it is left out of the table on disk (name it in drop= to say so yourself)",
-        LurkingWarning,
-        stacklevel=2,
-    )
-    return None
+class _Levels:
+    """Finds the levels of a file's columns; lives only while it is read."""
+
+    def __init__(self, connection: Any, query: Query, coding: Coding) -> None:
+        self.connection, self.query, self.coding = connection, query, coding
+        described = connection.sql(f"SELECT * FROM {query.sql} LIMIT 0")
+        self.types = [str(kind) for kind in described.types]
+
+    def _row(self, expressions: Sequence[str]) -> list[Any]:
+        """Return one row of aggregates, as Arrow arrays of one entry."""
+        table = self.connection.sql(f"SELECT {', '.join(expressions)} FROM {self.query.sql}").to_arrow_table()
+        return [table.column(k) for k in range(len(expressions))]
+
+    def _expression(self, name: str) -> str:
+        """Return the SQL of a column; adding 0 makes one zero of 0.0 and -0.0, which DuckDB counts as equal."""
+        index = self.query.names.index(name)
+        return f"(c{index} + 0)" if self.types[index] in ("FLOAT", "DOUBLE") else f"c{index}"
+
+    def writers(self, names: Sequence[str]) -> list[ColumnWriter]:
+        """Return how each column is written; those with too many values to be coded are left out with a warning."""
+        told = self._row([f"approx_count_distinct({self._expression(name)})" for name in names])
+        # The sketch may be off by some percent; what it lets through is counted exactly below.
+        few = [name for name, count in zip(names, told, strict=True) if count[0].as_py() <= 1.2 * MOST_LEVELS]
+        found: dict[str, Any] = {}
+        if few:
+            lists = self._row([f"list_sort(list(DISTINCT {self._expression(name)}))" for name in few])
+            for name, values in zip(few, lists, strict=True):
+                distinct = values.chunk(0).flatten()
+                if len(distinct) <= MOST_LEVELS:
+                    found[name] = distinct
+        numeric = self._numeric([name for name in names if name not in found])
+        writers = []
+        for name in names:
+            if name in found:
+                writers.append(ColumnWriter(name, self._expression(name), self._column(name, found[name]), found[name]))
+            elif name in numeric:
+                column = Column.continuous(name, np.empty(0), declared=name in self.coding.continuous)
+                writers.append(ColumnWriter(name, self._number(name), column))
+            else:
+                warnings.warn(
+                    f"column {name!r} has more than {MOST_LEVELS} different values, too many to be the levels of a "
+                    "variable; it is left out of the table on disk (name it in drop= to say so yourself)",
+                    LurkingWarning,
+                    stacklevel=2,
+                )
+        return writers
+
+    def _present(self, name: str) -> str:
+        """Return the SQL of a column with the texts that mean a missing cell made null, as in memory."""
+        index = self.query.names.index(name)
+        if self.types[index] != "VARCHAR":
+            return f"c{index}"
+        missing = [*self.coding.missing_texts]
+        blank = f"trim(c{index}) = ''" if self.coding.is_text else "false"
+        listed = ", ".join(quoted(text) for text in sorted(missing)) or "NULL"
+        return f"(CASE WHEN {blank} OR c{index} IN ({listed}) THEN NULL ELSE c{index} END)"
+
+    def _number(self, name: str) -> str:
+        return f"(TRY_CAST({self._present(name)} AS DOUBLE) + 0)"
+
+    def _numeric(self, names: Sequence[str]) -> set[str]:
+        """Return the columns whose cells are all numbers, and of which nobody said that they are categories."""
+        asked = [name for name in names if name not in self.coding.categorical and name not in self.coding.levels]
+        if not asked:
+            return set()
+        strays = self._row(
+            [
+                f"count(*) FILTER (WHERE {self._present(name)} IS NOT NULL AND {self._number(name)} IS NULL)"
+                for name in asked
+            ]
+        )
+        return {name for name, count in zip(asked, strays, strict=True) if count[0].as_py() == 0}
+
+    def _column(self, name: str, distinct: Any) -> Column:
+        """Return the column that the coding rule makes of the distinct values, its codes being theirs."""
+        raw = raw_from_arrow(name, distinct)
+        if len(distinct) == 0:
+            raw = RawColumn(name, np.full(1, -1, np.int64), [])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                column = code_column(raw, self.coding)
+            except DataError as error:
+                raise DataError(self._with_true_row(name, distinct, str(error))) from None
+        for warning in caught:
+            told = self._with_true_row(name, distinct, str(warning.message))
+            warnings.warn(told, LurkingWarning, stacklevel=2)
+        return replace(column, codes=column.codes[: len(distinct)], values=column.values[: len(distinct)])
+
+    def _with_true_row(self, name: str, distinct: Any, message: str) -> str:
+        """Return a message about a distinct value with the first row of the file that holds it."""
+        told = re.search(r"row (\d+)", message)
+        if told is None or not 0 < int(told[1]) <= len(distinct):
+            return message
+        value = distinct[int(told[1]) - 1].as_py()
+        numbered = f"SELECT {self._expression(name)} AS value, row_number() OVER () AS number FROM {self.query.sql}"
+        first = self.connection.execute(
+            f"SELECT min(number) FROM ({numbered}) WHERE value = $value", {"value": value}
+        ).fetchall()[0][0]
+        return message.replace(told[0], f"row {first}", 1)
 
 
-def _check_room(home: Home, plans: Sequence[Plan], n_rows: int, has_weights: bool) -> None:
+def _check_room(home: Home, writers: Sequence[ColumnWriter], n_rows: int, has_weights: bool) -> None:
     """Refuse a table that the disk has no room for."""
-    need = n_rows * (sum(np.dtype(plan.dtype).itemsize for plan in plans) + 8 * has_weights)
+    need = n_rows * (sum(np.dtype(writer.dtype).itemsize for writer in writers) + 8 * has_weights)
     room = shutil.disk_usage(home.folder).free
     if need > 0.9 * room:
         raise DataError(
@@ -169,46 +255,49 @@ def _check_room(home: Home, plans: Sequence[Plan], n_rows: int, has_weights: boo
 def _write(
     connection: Any,
     query: Query,
-    plans: Sequence[Plan],
-    weights: int | None,
+    writers: Sequence[ColumnWriter],
+    weights: str | None,
     is_text: bool,
     home: Home,
     n_rows: int,
     progress: Progress,
 ) -> int:
     """Write all columns batch by batch; return the number of rows."""
-    wanted = [
-        f"TRY_CAST(c{plan.index} AS DOUBLE) AS c{plan.index}" if plan.distinct is None else f"c{plan.index}"
-        for plan in plans
-    ] + ([] if weights is None else [f"c{weights}"])
+    wanted = [f"{writer.expression} AS w{number}" for number, writer in enumerate(writers)]
+    if weights is not None:
+        wanted.append(f"c{query.names.index(weights)} AS weights")
     batches = connection.sql(f"SELECT {', '.join(wanted)} FROM {query.sql}").to_arrow_reader(
         max(BATCH_CELLS // len(wanted), 1)
     )
+    written = 0
 
     def weigh(batch: Any) -> FloatArray:
-        raw = raw_from_arrow(query.names[weights or 0], batch)
         try:
-            return code_weights(raw, is_text=is_text)
+            return code_weights(raw_from_arrow(str(weights), batch), is_text=is_text)
         except DataError as error:
             # Rows are numbered from the beginning of the file, not of the batch.
-            raise DataError(
-                re.sub(r"row (\d+)", lambda row: f"row {written + int(row[1])}", str(error), count=1)
-            ) from None
+            told = re.sub(r"row (\d+)", lambda row: f"row {written + int(row[1])}", str(error), count=1)
+            raise DataError(told) from None
 
-    written = 0
+    makers: list[tuple[str, Callable[[Any], NDArray[Any]]]] = [
+        (f"{number}.cells", writer.cells) for number, writer in enumerate(writers)
+    ]
+    if weights is not None:
+        makers.append(("weights", weigh))
     progress.begin("rows read", n_rows)
     try:
         with ExitStack() as stack:
-            opened: list[tuple[BinaryIO, Callable[[Any], NDArray[Any]]]] = [
-                (stack.enter_context((home.folder / f"{plan.index}.cells").open("wb")), plan.cells) for plan in plans
-            ]
-            if weights is not None:
-                opened.append((stack.enter_context((home.folder / "weights").open("wb")), weigh))
+            files = [stack.enter_context((home.folder / name).open("wb")) for name, _ in makers]
             for batch in batches:
-                for column, (file, cells) in enumerate(opened):
-                    file.write(np.ascontiguousarray(cells(batch.column(column))).data)
+                for number, (file, (_, make)) in enumerate(zip(files, makers, strict=True)):
+                    file.write(np.ascontiguousarray(make(batch.column(number))).data)
                 written += batch.num_rows
                 progress.update(min(written, n_rows))
+    except OSError as error:
+        raise DataError(
+            f"the table cannot be written to {str(home.folder)!r} ({error.strerror}); set TMPDIR to a larger place, "
+            "or leave out columns (drop)"
+        ) from None
     finally:
         progress.end()
     return written

@@ -24,7 +24,7 @@ from lurking.data.coding import check_column_names
 from lurking.data.frames import raw_from_arrow
 from lurking.data.messages import one_line, shown_path
 from lurking.data.sources import Source
-from lurking.errors import DataError
+from lurking.errors import DataError, MemoryLimit
 from lurking.runtime.memory import in_words
 from lurking.runtime.progress import Progress
 from lurking.types import FloatArray
@@ -103,12 +103,17 @@ def connected(path: Path, memory: int | None = None, folder: Path | None = None)
                 yield connection
         except duckdb.OutOfMemoryException as error:
             given = "" if memory is None else f" within {in_words(memory)}"
-            raise DataError(
+            raise MemoryLimit(
                 f"{shown_path(path)} cannot be read{given}: DuckDB ran out of memory; allow more (memory=), "
                 "or leave out columns (drop)"
             ) from error
         except duckdb.Error as error:
             raise plain_error(path, str(error)) from error
+        except RuntimeError as error:
+            # DuckDB turns an interrupt (Ctrl-C) into this.
+            if "interrupted" in str(error).lower():
+                raise KeyboardInterrupt from error
+            raise
 
 
 def kept_columns(query: Query, drop: Collection[str]) -> list[str]:

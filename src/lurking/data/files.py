@@ -30,7 +30,7 @@ from lurking.data.frames import read_arrow_file, source_from_frame
 from lurking.data.messages import listed, one_line, shown, shown_path, unknown_column
 from lurking.data.sources import Source, source_from_columns
 from lurking.data.table import Table, assemble
-from lurking.errors import DataError, OptionError, UnknownNameError
+from lurking.errors import DataError, MemoryLimit, OptionError, UnknownNameError
 from lurking.runtime.memory import available_bytes, byte_count, in_words
 from lurking.runtime.progress import Progress, Silent
 from lurking.types import FloatArray, Level
@@ -55,7 +55,7 @@ FORMAT_OF_SUFFIX = {
     ".ipc": "arrow",
 }
 FORMATS = ("csv", "tsv", "json", "parquet", "arrow")
-LARGE_FILE = 1 << 28
+LARGE_FILE = 1 << 26
 """Bytes from which a file's rows are counted before they are read."""
 LEAST_MEMORY = 1 << 27
 ROW_BYTES = 64
@@ -142,6 +142,8 @@ def read(
     if unique and (weights is None or isinstance(weights, str)):
         try:
             return read_grouped(reading, weights)
+        except MemoryLimit:
+            raise
         except DataError:
             # Rows are numbered as in the file only when it is read whole, so the message comes from reading it again.
             pass

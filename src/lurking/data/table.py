@@ -341,8 +341,19 @@ def names_given(columns: Sequence[str]) -> Sequence[str]:
 def assemble(source: Source, coding: Coding, weights: str | Sequence[float] | NDArray[Any] | None) -> Table:
     """Return the table that a source, a coding and weights describe; every rule of the room is applied here."""
     names = check_column_names(source.names)
-    coding.check_names(names)
+    kept = kept_names(names, coding, weights)
     row_weights = np.ones(source.n_rows)
+    if isinstance(weights, str):
+        row_weights = code_weights(source.fetch(names.index(weights)), is_text=coding.is_text)
+    elif weights is not None:
+        row_weights = weights_from_array(weights, source.n_rows)
+    by_name = {name: code_column(source.fetch(names.index(name)), coding) for name in kept}
+    return Table(tuple(kept), source.n_rows, row_weights, weights is not None, by_name)
+
+
+def kept_names(names: Sequence[str], coding: Coding, weights: object) -> list[str]:
+    """Return the columns of a table to be made, those neither dropped nor weights, after checking every name."""
+    coding.check_names(names)
     left_out = coding.drop
     if isinstance(weights, str):
         if weights not in names:
@@ -350,14 +361,10 @@ def assemble(source: Source, coding: Coding, weights: str | Sequence[float] | ND
         if weights in coding.drop:
             raise DataError(f"column {weights!r} is given in weights= and in drop=; keep only one of them")
         left_out = coding.drop | {weights}
-        row_weights = code_weights(source.fetch(names.index(weights)), is_text=coding.is_text)
-    elif weights is not None:
-        row_weights = weights_from_array(weights, source.n_rows)
     kept = [name for name in names if name not in left_out]
     if not kept:
         raise DataError("no column is left; a table needs at least one column that is neither dropped nor the weights")
-    by_name = {name: code_column(source.fetch(names.index(name)), coding) for name in kept}
-    return Table(tuple(kept), source.n_rows, row_weights, weights is not None, by_name)
+    return kept
 
 
 def weights_from_array(weights: Sequence[float] | NDArray[Any], n_rows: int) -> FloatArray:

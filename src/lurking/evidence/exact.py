@@ -39,7 +39,7 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
         raise OptionError(f"budget is {budget!r}; it must be a whole number of tables, at least 1")
     # Barren nodes and cells integrate to 1, so leaving them out changes nothing but the work.
-    fits = problem.prune and (problem.engine.program is not None or problem.is_complete)
+    fits = problem.in_blocks or (problem.prune and (problem.engine.program is not None or problem.is_complete))
     lean = problem if fits else Problem(problem.full_dag, problem.table, problem.prior, engine="enumeration")
     engine, layout = lean.engine, lean.layout
     if engine.program is None and engine.active.size:

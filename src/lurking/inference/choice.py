@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from lurking.errors import TooLarge
 from lurking.inference.base import Engine
-from lurking.inference.components import Splitter, independent_families, kept_nodes, openings
+from lurking.inference.components import (
+    Opening,
+    Splitter,
+    bits,
+    independent_families,
+    kept_nodes,
+    openings,
+)
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.junction import JunctionEngine
 from lurking.models.discrete.layout import Layout
-from lurking.types import CodeArray, FloatArray
+from lurking.types import CodeArray, FloatArray, IntArray
 
 ALWAYS_ENUMERATED = 64
 """Joint states up to which no tree is looked at: one compiled loop over so few is hard to beat."""
@@ -73,72 +81,95 @@ def choose_engine(
     free = unobserved & kept_nodes(layout, codes, prune, wanted)
     if _states(layout, np.flatnonzero(free.any(axis=0))) <= ALWAYS_ENUMERATED:
         return EnumerationEngine(layout, codes, weights, prune, wanted)
-    enumerated: list[int] = []
-    trees: list[Engine] = []
-    for families in independent_families(layout, np.flatnonzero(free.any(axis=0)).tolist()):
-        tree = _cheaper_tree(layout, codes, weights, prune, wanted, families)
-        if tree is None:
-            enumerated += families
-        else:
-            trees.append(tree)
-    if not trees:
-        return EnumerationEngine(layout, codes, weights, prune, wanted)
-    if not enumerated and len(trees) == 1:
-        return trees[0]
-    rest = [EnumerationEngine(layout, codes, weights, prune, wanted, enumerated)] if enumerated else []
-    return MixedEngine(layout, codes, [*rest, *trees])
+    return _Choice(layout, codes, weights, prune, wanted).engine(np.flatnonzero(free.any(axis=0)).tolist())
 
 
-def _states(layout: Layout, variables: Sequence[int] | np.ndarray) -> int:
-    return math.prod(layout.cardinalities[v] for v in variables)
+def _states(layout: Layout, variables: Sequence[int] | IntArray) -> int:
+    return math.prod(layout.cardinalities[int(v)] for v in variables)
 
 
-def _cheaper_tree(
-    layout: Layout,
-    codes: CodeArray,
-    weights: FloatArray,
-    prune: bool,
-    wanted: Sequence[int],
-    families: list[int],
-) -> Engine | None:
-    """Return a tree for these families, or None when enumerating them is cheaper."""
-    cost, largest = enumeration_cost(layout, codes, prune, wanted, families)
-    if largest <= ALWAYS_ENUMERATED and cost <= COMPILING * LOOKED_AT:
-        return None
-    try:
-        tree = JunctionEngine(layout, codes, weights, prune, wanted, families)
-    except TooLarge:
-        if cost > 2**40:
-            raise
+class _Choice:
+    """The choice for one set of rows; lives only while an engine is made."""
+
+    def __init__(
+        self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool, wanted: Sequence[int]
+    ) -> None:
+        self.layout = layout
+        self.arguments = (layout, codes, weights, prune, wanted)
+        self.splitter = Splitter(layout, prune, wanted)
+        self.openings = looked_at(layout, openings(layout, codes, self.splitter)[0])
+
+    def engine(self, open_variables: list[int]) -> Engine:
+        """Return an engine for each independent part, those that are enumerated together in one."""
+        enumerated: list[int] = []
+        trees: list[Engine] = []
+        for families in independent_families(self.layout, open_variables):
+            tree = self._cheaper_tree(families)
+            if tree is None:
+                enumerated += families
+            else:
+                trees.append(tree)
+        if enumerated:
+            try:
+                trees.insert(0, EnumerationEngine(*self.arguments, enumerated))
+            except TooLarge:
+                # The estimate looks at some rows only; and what no tree was tried for may still have one.
+                trees.insert(0, self._tree(enumerated))
+        layout, codes = self.arguments[:2]
+        return trees[0] if len(trees) == 1 else MixedEngine(layout, codes, trees)
+
+    def _tree(self, families: list[int]) -> JunctionEngine:
         try:
-            EnumerationEngine(layout, codes, weights, prune, wanted, families)
-        except TooLarge:
-            pass
-        else:
+            return JunctionEngine(*self.arguments, families)
+        except TooLarge as refusal:
+            raise TooLarge(f"no exact method fits: {refusal}") from None
+
+    def _cheaper_tree(self, families: list[int]) -> Engine | None:
+        """Return a tree for these families, or None when enumerating them is cheaper or all that is left."""
+        cost, largest = enumeration_cost(self.layout, self.openings, self.splitter, families)
+        if largest <= ALWAYS_ENUMERATED and cost <= COMPILING * LOOKED_AT:
             return None
-        raise
-    return tree if tree.cost < cost or largest > 2**22 else None
+        try:
+            tree = JunctionEngine(*self.arguments, families)
+        except TooLarge:
+            return None
+        return tree if tree.cost < cost else None
+
+
+class LookedAt(NamedTuple):
+    """Some of the ways in which rows leave variables open, and how many ways each of them stands for."""
+
+    openings: list[Opening]
+    each: int
+
+
+def looked_at(layout: Layout, opened: list[Opening]) -> LookedAt:
+    """Return every n-th opening, about `LOOKED_AT` of them, and the one that leaves the most states open."""
+    step = max(1, len(opened) // LOOKED_AT)
+    if step == 1:
+        return LookedAt(opened, 1)
+    sizes = [math.log(max(states, 1)) for states in layout.cardinalities]
+    widest = max(opened, key=lambda opening: sum(sizes[j] for j in bits(opening.free)))
+    return LookedAt([*opened[::step], widest], step)
 
 
 def enumeration_cost(
-    layout: Layout, codes: CodeArray, prune: bool, wanted: Sequence[int], families: Sequence[int]
+    layout: Layout, looked: LookedAt, splitter: Splitter, families: Sequence[int]
 ) -> tuple[float, int]:
     """Return about how many multiplications one E-step by enumeration takes, and the most joint states of a component.
 
-    Σ over rows and components of states · (families + 1), estimated from about `LOOKED_AT` of the ways rows are open.
-    Rows that agree on a component are not merged in the estimate.
+    Σ over rows and components of states · (families + 1), estimated from some of the ways in which rows are open. Rows
+    that agree on a component are not merged in the estimate.
     """
-    splitter = Splitter(layout, prune, wanted)
     chosen = set(families)
-    opened, _ = openings(layout, codes, splitter)
-    step = max(1, len(opened) // LOOKED_AT)
     cost, largest = 0.0, 1
     groups: set[tuple[int, ...]] = set()
-    for free, keep, rows in opened[::step]:
+    for free, keep, rows in looked.openings:
         for component in splitter.split(free, keep).components:
             if component.families[0] in chosen:
                 states = _states(layout, component.variables)
                 largest = max(largest, states)
-                cost += float(len(rows)) * states * (len(component.families) + 1)
+                # Beyond 2^1000 a float would overflow, and the comparison is decided.
+                cost += float(len(rows)) * min(states, 1 << 1000) * (len(component.families) + 1)
                 groups.add(component.variables)
-    return step * (cost + COMPILING * len(groups)), largest
+    return looked.each * (cost + COMPILING * len(groups)), largest

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lurking.errors import TooLarge
-from lurking.runtime.memory import available_bytes, in_words
+from lurking.runtime.memory import in_words, is_affordable
 from lurking.types import FloatArray
 
 LABELS = 52  # what one einsum call can name
@@ -47,7 +47,7 @@ def _multiply(factors: list[Factor], scope: tuple[str, ...], sizes: dict[str, in
     """Return the product of factors summed down to `scope`."""
     names = list(dict.fromkeys([*scope, *(name for f in factors for name in f.scope)]))
     need = 8 * math.prod(sizes[name] for name in names)
-    if len(names) > LABELS or (need > 2**26 and need > 0.8 * available_bytes()):
+    if len(names) > LABELS or not is_affordable(need):
         raise TooLarge(
             f"the joint distribution needs a table over {len(names)} variables, {in_words(float(need))}; "
             "ask for fewer variables at once"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 import numpy as np
 
@@ -20,15 +19,14 @@ from lurking.errors import TooLarge
 from lurking.inference.base import Engine
 from lurking.inference.components import Splitter, openings
 from lurking.inference.joining import NOT_JOINED, Choices, JoinedGroup, assemble, join
-from lurking.kernels.program import Program, plain_slots
+from lurking.kernels.program import Program, plain_slots, starts
 from lurking.models.discrete.layout import Layout
-from lurking.runtime.memory import available_bytes, in_words
+from lurking.runtime.memory import available_bytes, count_in_words, in_words, is_affordable
 from lurking.types import CodeArray, FloatArray, IntArray
 
 BYTES_PER_CELL = 20
 STATE_LIMIT = 1 << 26
 JOIN_FROM = 4096  # rows × factors from which joining factors is looked at
-SMALL = 1 << 26  # bytes that are granted without asking the machine
 
 
 @dataclass
@@ -169,11 +167,6 @@ class EnumerationEngine(Engine):
         return result
 
 
-def _starts(lengths: list[int]) -> IntArray:
-    """Return where each of several consecutive pieces begins, and where the last one ends."""
-    return np.fromiter(accumulate(lengths, initial=0), np.int64, len(lengths) + 1)
-
-
 class _Compiler:
     """Builds the `Program` of an engine; lives only while the engine is made."""
 
@@ -209,15 +202,15 @@ class _Compiler:
         joined, quick = assemble(self.joined, self.states, len(gather))
         slots = self._slots(quick)
         program = Program(
-            row_start=_starts(lengths.tolist()),
+            row_start=starts(lengths.tolist()),
             counts=self.engine.complete_counts[active],
             gather=position[gather],
             states=np.asarray(self.states, np.int64),
             n_fixed=np.asarray(self.n_fixed, np.int64),
             n_factors=np.asarray(self.n_factors, np.int64),
             fixed_start=np.asarray(self.fixed_start, np.int64),
-            slot_start=_starts([len(own) for own in slots])[:-1],
-            row_begin=_starts(rows),
+            slot_start=starts([len(own) for own in slots])[:-1],
+            row_begin=starts(rows),
             slots=np.concatenate(slots).astype(np.uint32, copy=False),
             weights=np.concatenate(self.weights),
             joined=joined,
@@ -260,7 +253,7 @@ class _Compiler:
                     choices.codes[k] = np.where(absent, len(choices.cells[k]), choices.codes[k])
                     choices.cells[k] = np.append(choices.cells[k], self.cells)
             self._append_cells(np.full(group.states, layout.size))
-        self.joined.append(join(choices) if len(weights) * len(moving) >= JOIN_FROM else NOT_JOINED)
+        self.joined.append(join(choices, group.states) if len(weights) * len(moving) >= JOIN_FROM else NOT_JOINED)
         self.choices.append(choices)
         self.states.append(group.states)
         self.n_fixed.append(len(fixed))
@@ -311,12 +304,13 @@ class _Compiler:
         """Refuse a component whose joint states or expanded tables cannot be held."""
         need = (self.cells + size * copies) * BYTES_PER_CELL
         fits = size <= STATE_LIMIT and self.cells + size * copies < 2**31
-        if fits and (need < SMALL or need < 0.8 * available_bytes()):
+        if fits and is_affordable(need):
             return
         names = [self.layout.nodes[v] for v in group.variables]
         shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
         raise TooLarge(
-            f"{len(names)} unobserved variables that depend on each other ({shown}) have {size:.3g} joint states: "
-            f"enumerating them needs {in_words(need)}, available are {in_words(available_bytes())} "
+            f"{len(names)} unobserved variables that depend on each other ({shown}) have "
+            f"{count_in_words(size)} joint states: enumerating them needs {in_words(need)}, available are "
+            f"{in_words(available_bytes())} "
             f"(at most {STATE_LIMIT} joint states); use fewer or smaller hidden variables"
         )

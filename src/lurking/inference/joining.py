@@ -8,11 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lurking.kernels.program import Joined
+from lurking.kernels.program import Joined, starts
 from lurking.types import IntArray
 
 LIMITS = (256, 64, 16)
 """Joint rows of a joint factor at most; the cheapest limit is taken."""
+MOST_CELLS = 1 << 21
+"""Numbers in the joint rows of a group at most: 16 MiB, twice, in every thread."""
 WORTH = 0.8
 """Joining must bring the work below this share of the plain one."""
 
@@ -36,17 +38,20 @@ class JoinedGroup(NamedTuple):
 NOT_JOINED = JoinedGroup(np.empty((0, 0), np.uint32), [])
 
 
-def join(choices: Choices) -> JoinedGroup:
-    """Return the cheapest joining of consecutive factors, or `NOT_JOINED` when the plain factors are cheaper."""
+def join(choices: Choices, states: int) -> JoinedGroup:
+    """Return the cheapest joining of consecutive factors, or `NOT_JOINED` when the plain factors are cheaper.
+
+    With many joint states S the joint rows, S numbers each, would outgrow the memory they are meant to save.
+    """
     sizes = [len(cells) for cells in choices.cells]
     n_rows = len(choices.codes[0]) if choices.codes else 0
     plain = float(n_rows * len(sizes))
     best, runs = WORTH * plain, None
     for limit in LIMITS:
         candidate = _runs(sizes, limit)
-        joint_rows = sum(len(run) * math.prod(sizes[f] for f in run) for run in candidate)
-        cost = float(n_rows * len(candidate)) + joint_rows
-        if cost < best:
+        joint_rows = [math.prod(sizes[f] for f in run) for run in candidate]
+        cost = float(n_rows * len(candidate)) + sum(len(run) * n for run, n in zip(candidate, joint_rows, strict=True))
+        if cost < best and sum(joint_rows) * states <= MOST_CELLS:
             best, runs = cost, candidate
     if runs is None:
         return NOT_JOINED
@@ -78,7 +83,7 @@ def _runs(sizes: list[int], limit: int) -> list[list[int]]:
 def assemble(groups: list[JoinedGroup], states: list[int], n_plain: int) -> tuple[Joined, list[IntArray]]:
     """Return the joined groups as arrays of a `Program` with `n_plain` plain cells, and the slots of each group."""
     n_rows = [len(group.parts) for group in groups]
-    cell_start = n_plain + _starts([rows * s for rows, s in zip(n_rows, states, strict=True)])
+    cell_start = n_plain + starts([rows * s for rows, s in zip(n_rows, states, strict=True)])
     slots = [
         (first + s * group.rows.astype(np.int64)).ravel()
         for group, first, s in zip(groups, cell_start, states, strict=False)
@@ -87,13 +92,9 @@ def assemble(groups: list[JoinedGroup], states: list[int], n_plain: int) -> tupl
     joined = Joined(
         width=np.asarray([group.rows.shape[1] for group in groups], np.int64),
         cell_start=cell_start[:-1],
-        row_begin=_starts(n_rows),
-        part_begin=_starts([len(part) for part in parts]),
+        row_begin=starts(n_rows),
+        part_begin=starts([len(part) for part in parts]),
         parts=np.concatenate(parts).astype(np.uint32) if parts else np.empty(0, np.uint32),
         n_cells=int(cell_start[-1]),
     )
     return joined, slots
-
-
-def _starts(lengths: list[int]) -> IntArray:
-    return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(np.int64)

@@ -21,13 +21,12 @@ from lurking.graph.triangulation import CliqueTree, clique_tree
 from lurking.inference.base import Engine
 from lurking.inference.components import kept_nodes
 from lurking.inference.plans import Plans
-from lurking.kernels.program import TreeProgram
+from lurking.kernels.program import TreeProgram, starts
 from lurking.models.discrete.layout import Layout
-from lurking.runtime.memory import available_bytes, in_words
+from lurking.runtime.memory import available_bytes, count_in_words, in_words, is_affordable
 from lurking.types import BoolArray, CodeArray, FloatArray, IntArray
 
 STATE_LIMIT = 1 << 28
-SMALL = 1 << 26  # bytes that are granted without asking the machine
 
 
 class Part(NamedTuple):
@@ -144,6 +143,9 @@ class JunctionEngine(Engine):
         packed = np.packbits(self.free[rows][:, variables], axis=1)
         _, first, pattern = np.unique(packed, axis=0, return_index=True, return_inverse=True)
         factors = [j for c in cliques for j in self.home[c]]
+        plans = Plans(self.layout, self.tree, cliques, self.home)
+        plan_of = plans.assign(self.free[rows[first]])
+        self._check(plans, len(rows) * len(factors))
         bases = np.empty((len(factors), len(rows)), np.int64)
         for k, j in enumerate(factors):
             bases[k] = np.where(self.touched[rows, j], self._compact[self._offsets(j, rows)], -1)
@@ -151,21 +153,18 @@ class JunctionEngine(Engine):
         inverse, representative = rank_rows(columns, [len(first), *[len(self.active)] * len(factors)], len(rows))
         row_of_pattern = np.full(len(self.codes), -1, np.int64)
         row_of_pattern[rows] = inverse
-        plans = Plans(self.layout, self.tree, cliques, self.home)
-        plan_of = plans.assign(self.free[rows[first]])
-        self._check(plans)
         place = {c: k for k, c in enumerate(cliques)}
         children = [[place[d] for d in cliques if self.tree.parent[d] == c] for c in cliques]
         program = TreeProgram(
-            factor_begin=_starts([len(self.home[c]) for c in cliques]),
+            factor_begin=starts([len(self.home[c]) for c in cliques]),
             parent=np.asarray([place.get(self.tree.parent[c], -1) for c in cliques], np.int64),
-            child_begin=_starts([len(below) for below in children]),
+            child_begin=starts([len(below) for below in children]),
             children=np.asarray([d for below in children for d in below], np.int64),
-            state_begin=_starts(plans.most_states),
-            message_begin=_starts(plans.longest_message),
+            state_begin=starts(plans.most_states),
+            message_begin=starts(plans.longest_message),
             plan_states=np.asarray(plans.states, np.int64),
             plan_message=np.asarray(plans.message, np.int64),
-            plan_begin=_starts(plans.lengths)[:-1],
+            plan_begin=starts(plans.lengths)[:-1],
             maps=plans.maps(),
             plan_of=plan_of,
             pattern_of=pattern.ravel()[representative].astype(np.int32),
@@ -174,14 +173,14 @@ class JunctionEngine(Engine):
         )
         return Part(program, row_of_pattern, tuple(cliques))
 
-    def _check(self, plans: Plans) -> None:
-        """Refuse a tree whose cliques cannot be held."""
-        need = 4 * sum(plans.lengths) + 16 * sum(plans.most_states)
+    def _check(self, plans: Plans, n_bases: int) -> None:
+        """Refuse a tree whose plans, with what is made on the way to them, and rows cannot be held."""
+        need = 8 * sum(plans.lengths) + 8 * sum(plans.most_states) + 16 * sum(plans.longest_message) + 16 * n_bases
         largest = max(plans.states, default=0)
-        if largest <= STATE_LIMIT and (need < SMALL or need < 0.8 * available_bytes()):
+        if largest <= STATE_LIMIT and is_affordable(need):
             return
         raise TooLarge(
-            f"no exact method fits: the junction tree has width {self.width}, a clique of {largest:.3g} joint states "
+            f"the junction tree has width {self.width} and a clique of {count_in_words(largest)} joint states, "
             f"and needs {in_words(need)}; available are {in_words(available_bytes())}, at most {STATE_LIMIT} states; "
             "use fewer arrows into the unobserved variables, or fewer states"
         )
@@ -246,8 +245,3 @@ class JunctionEngine(Engine):
                 row = int(part.row_of_pattern[i])
                 result[i, self.active] += expect_rows(single, potentials[self.active], row, row + 1, np.empty(0))[0]
         return result
-
-
-def _starts(lengths: Sequence[int]) -> IntArray:
-    """Return where each of several consecutive pieces begins, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(np.int64)

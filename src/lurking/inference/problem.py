@@ -22,7 +22,7 @@ from lurking.inference.reference import ReferenceEngine
 from lurking.inference.row_blocks import BLOCK_ROWS, BlockEngine, DiskShelf, MemoryShelf
 from lurking.models.discrete.layout import Layout
 from lurking.models.discrete.prior import Prior
-from lurking.runtime.memory import available_bytes, in_words
+from lurking.runtime.memory import available_bytes, in_words, is_affordable
 from lurking.runtime.progress import Progress, Silent
 from lurking.types import CodeArray, FloatArray, Level, read_only
 
@@ -104,15 +104,18 @@ class Problem:
     def in_blocks(self) -> bool:
         """Whether rows are taken from the table block by block and never merged: on disk, or many and mostly different.
 
-        Whether they are different is judged by the first of them.
+        The number of different rows is judged by how often two rows of a sample coincide, as in the birthday problem:
+        m of them drawn from P equally likely ones coincide about m² / 2P times.
         """
         if self.table.is_on_disk:
             return True
         if self.table.n_rows < MANY_ROWS:
             return False
-        codes, _ = next(self.table.blocks(self.dag.observed, SAMPLE_ROWS))
-        cards = [self.table[name].cardinality for name in self.dag.observed]
-        return len(rank_rows(list(codes.T), cards, len(codes))[1]) > len(codes) // 2
+        columns = [self.table[name] for name in self.dag.observed]
+        sample = [column.codes[:: max(1, self.table.n_rows // SAMPLE_ROWS)] for column in columns]
+        size = len(sample[0])
+        different = len(rank_rows(sample, [column.cardinality for column in columns], size)[1])
+        return different > size // 2 and size * size > (size - different) * self.table.n_rows
 
     def watch(self, progress: Progress, workers: int | None) -> None:
         """Say who is told how far the work on blocks is, and how many threads do it; results do not depend on it."""
@@ -291,7 +294,7 @@ def checked_layout(dag: Dag, cardinalities: dict[str, int]) -> Layout:
     """Return the layout, refusing tables that do not fit in memory (sizes are exact integers, nothing is allocated)."""
     layout = Layout(dag, cardinalities)
     need = layout.size * 8 * VECTORS_PER_FIT
-    if need > 2**26 and need > 0.8 * available_bytes():
+    if not is_affordable(need):
         j = max(range(len(layout.nodes)), key=lambda i: layout.cardinalities[i] * layout.configurations[i])
         raise TooLarge(
             f"the tables of this model have {layout.size} entries, {layout.configurations[j]} rows for "

@@ -7,13 +7,16 @@ blocks but not on the number of threads nor on where the rows are kept.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from lurking.errors import OptionError, TooLarge
+from lurking.errors import DataError, OptionError, TooLarge
 from lurking.inference.base import Engine
 from lurking.inference.choice import MixedEngine
 from lurking.inference.enumeration import EnumerationEngine
@@ -45,19 +48,26 @@ class MemoryShelf:
 
 
 class DiskShelf:
-    """Keeps arrays in files of one folder, mapped into memory."""
+    """Keeps arrays in files of a folder of its own, mapped into memory; the folder goes with the shelf."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, parent: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(dir=parent, prefix="rows-"))
         self.count = 0
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def put(self, array: AnyArray) -> AnyArray:
         """Write the array and return it mapped; private pages, because compiled kernels expect writable arrays."""
         if not array.size:
             return array
         self.count += 1
-        path = self.folder / f"{id(self)}.{self.count}.rows"
-        np.ascontiguousarray(array).tofile(path)
+        path = self.folder / str(self.count)
+        try:
+            np.ascontiguousarray(array).tofile(path)
+        except OSError as error:
+            raise DataError(
+                f"compiled rows cannot be written to {str(self.folder)!r} ({error.strerror}); "
+                "set TMPDIR to a place with more room"
+            ) from None
         return np.asarray(np.memmap(path, array.dtype, "c", shape=array.shape))
 
 
@@ -102,7 +112,7 @@ class BlockEngine(Engine):
         shelf: Shelf,
         progress: Progress | None = None,
     ) -> None:
-        self.layout, self.program = layout, None
+        self.layout, self.program, self.shelf = layout, None, shelf
         self.complete_counts = np.zeros(layout.size)
         self.pieces: list[Piece] = []
         self.workers: int | None = None
@@ -181,5 +191,10 @@ def _kept(piece: Piece, shelf: Shelf) -> Piece:
             slots=shelf.put(program.slots), weights=shelf.put(program.weights)
         )
     else:
-        kept = program._replace(bases=shelf.put(program.bases), weights=shelf.put(program.weights))
+        kept = program._replace(
+            bases=shelf.put(program.bases),
+            weights=shelf.put(program.weights),
+            plan_of=shelf.put(program.plan_of),
+            pattern_of=shelf.put(program.pattern_of),
+        )
     return Piece(piece.active, kept, piece.cost)

@@ -45,7 +45,7 @@ from lurking.graph.dag import Dag
 from lurking.graph.parse import STAR
 from lurking.inference.network import Network
 from lurking.io.bif_blocks import HIDDEN, Block, Row, Scanner, Variable, quoted, read_blocks
-from lurking.runtime.memory import available_bytes
+from lurking.runtime.memory import is_affordable
 from lurking.types import FloatArray, Level
 
 ROUNDING = 0.01
@@ -142,7 +142,7 @@ def _refuse_too_large(blocks: Mapping[str, Block], variables: Mapping[str, Varia
         entries += rows * width
         # Three copies: the tables, the vector of all of them, and the network's own.
         need = 3 * 8 * entries
-        if need > 2**26 and need > 0.8 * available_bytes():
+        if not is_affordable(need):
             raise TooLarge(
                 scanner.place(
                     block.default.start,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,11 @@ FIRST_STEP_LIMIT = 4.0
 """The first limit of an extrapolation's length, and the least."""
 STEP_LIMIT_FACTOR = 4.0
 """How much the limit grows after a success at the limit, and shrinks after a failure."""
+
+
+def starts(lengths: Sequence[int]) -> IntArray:
+    """Return where each of several consecutive pieces begins, and where the last one ends, (pieces + 1,)."""
+    return np.fromiter(accumulate(lengths, initial=0), np.int64, len(lengths) + 1)
 
 
 class Rule(IntEnum):

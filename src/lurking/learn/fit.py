@@ -294,9 +294,14 @@ def _climb_all(
     """Climb from every start: small problems one after the other, large ones on threads that can be interrupted."""
     is_small = problem.engine.cost < SERIAL_BELOW
     if isinstance(problem.engine, BlockEngine):
-        # Threads are at work on the blocks of each E-step, whose progress is shown instead.
+        # Threads are at work on the blocks of each E-step, whose progress is shown instead. The climb itself runs on
+        # one thread, so that an interrupt ends it at its next iteration and what it has reached is kept.
         return map_in_order(
-            lambda start: climber.climb(start, climb, options.stop), starts, workers=1, stop=options.stop
+            lambda start: climber.climb(start, climb, options.stop),
+            starts,
+            workers=1,
+            interruptible=True,
+            stop=options.stop,
         )
     return map_in_order(
         lambda start: climber.climb(start, climb, options.stop),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+
+import numpy as np
 
 from lurking.errors import OptionError
 
@@ -41,8 +44,20 @@ def _machine_bytes() -> int:
         return 8 * 2**30
 
 
+def is_affordable(need: float) -> bool:
+    """Whether so many bytes may be taken: 64 MiB without asking, more if a fifth of what is free stays free."""
+    return need < 2**26 or need < 0.8 * available_bytes()
+
+
+def count_in_words(count: int) -> str:
+    """Return a count as text; a large one as a power, since Python makes no float beyond 1e308."""
+    return f"{count:.3g}" if count < 2**53 else f"10^{math.log10(count):.1f}"
+
+
 def in_words(size: float) -> str:
     """Return a byte count as text, for example ``3.2 GiB``."""
+    if size > 2**100:
+        return f"{count_in_words(int(size))} bytes"
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":
             return f"{size:.0f} bytes" if unit == "bytes" else f"{size:.3g} {unit}"
@@ -52,9 +67,9 @@ def in_words(size: float) -> str:
 
 def byte_count(size: int | str) -> int:
     """Return a size given in bytes, or as text with a unit such as ``500MB``, ``1.5 GB`` or ``2GiB``."""
-    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
-        return size
+    if isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0:
+        return int(size)
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([a-z]+)\s*", size.lower()) if isinstance(size, str) else None
-    if found is None or found[2] not in UNITS or float(found[1]) == 0.0:
+    if found is None or found[2] not in UNITS or not 0.0 < float(found[1]) < 1e15:
         raise OptionError(f"memory is {size!r}; give a size such as 500MB, 1GB or 2GiB")
     return int(float(found[1]) * UNITS[found[2]])

@@ -119,7 +119,10 @@ def compare(
         get_score(name)
     _check_same_columns(names, dags)
     stop, meter = options.pop("stop", None) or StopFlag(), progress or Silent()
-    inner = {"workers": 1, "stop": stop, "keep_interrupted": True}
+    of_problem, _, _ = split_options(options)
+    in_blocks = Problem(dags[0], data, **of_problem).in_blocks
+    # Threads work across structures, or on the blocks of one structure after the other.
+    inner = {"workers": workers if in_blocks else 1, "stop": stop, "keep_interrupted": True}
     of_problem, fit_options, own = split_options({**options, **inner})  # one seed for all
 
     def one(index: int) -> Row | LurkingError:
@@ -131,8 +134,8 @@ def compare(
         return Row(names[index], problem.full_dag, problem.dimension, evidences)
 
     check_columns(dags[0], data)
-    if data.is_on_disk:
-        workers, executor = 1, None  # threads are at work on the blocks of each model
+    if in_blocks:
+        workers, executor = 1, None
     else:
         shared_patterns(dags[0], data)  # counted once here, not once per thread
     meter.begin("structures", len(dags))

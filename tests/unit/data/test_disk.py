@@ -154,3 +154,90 @@ def test_only_some_columns(tmp_path, kind):
     assert lk.read(path, columns="grade").columns == ("grade",)
     with pytest.raises(DataError, match=r"columns= names 'grades', .*did you mean 'grade'"):
         lk.read(path, columns=["grades"])
+
+
+def awkward(kind):
+    """Return a frame with what readers trip over."""
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame(
+        {
+            "zero": np.where(rng.random(400) < 0.5, 0.0, -0.0) + rng.integers(0, 2, 400),
+            "nothing": pd.Series([None] * 400, dtype="object" if kind == "csv" else "float64"),
+            "blank": rng.choice(["a", " ", "b"], 400),
+            "coded": rng.choice([1, 2, -999], 400).astype(str),
+            "many": [str(x) if x != 7 else "-999" for x in range(400)],
+            "third": (rng.integers(0, 9, 400) / 3),
+        }
+    )
+    data.loc[5, "third"] = np.nan
+    return data
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "options", [{}, {"na_values": ["-999"]}, {"categorical": ["third"]}, {"levels": {"blank": ["b", "a"]}}]
+)
+def test_the_two_readers_agree_on_awkward_columns(tmp_path, monkeypatch, kind, options):
+    path = written(awkward(kind), tmp_path, kind)
+    if options.get("levels"):
+        options = {**options, "na_values": ["", " "]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LurkingWarning)
+        in_memory = lk.read(path, **options)
+        monkeypatch.setattr(files, "CELL_BYTES", 1 << 40)
+        on_disk = lk.read(path, memory="1GB", **options)
+    assert on_disk.is_on_disk
+    for name in in_memory.columns:
+        one, other = on_disk[name], in_memory[name]
+        assert (one.kind, one.levels, one.n_missing) == (other.kind, other.levels, other.n_missing), name
+        assert np.array_equal(one.codes, other.codes)
+        assert np.array_equal(one.values, other.values, equal_nan=True)
+
+
+def test_missing_texts_among_many_numbers(tmp_path, small_memory, monkeypatch):
+    monkeypatch.setattr(disk, "MOST_LEVELS", 50)
+    path = tmp_path / "many.csv"
+    path.write_text("x,y\n" + "".join(f"{'-999' if i % 10 == 0 else i / 7},{i % 2}\n" for i in range(300)))
+    table = lk.read(path, memory="1GB", na_values=["-999"])
+    assert table["x"].kind == "continuous"
+    assert table["x"].n_missing == 30
+    path.write_text("x,y\n" + "".join(f"{i / 7 if i else 'inf'},{i % 2}\n" for i in range(300)))
+    with pytest.raises(DataError, match="'x' holds an infinite number"):
+        lk.read(path, memory="1GB")
+
+
+def test_messages_name_rows_of_the_file(tmp_path, small_memory):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\n" + "".join(f"{'oops' if i == 37 else i % 5},{i % 2}\n" for i in range(90)))
+    with pytest.raises(DataError, match="row 38"):
+        lk.read(path, memory="1GB", continuous=["x"])
+    path.write_text("x,y\n" + "".join(f"{'oops' if i == 37 else i},{i % 2}\n" for i in range(90)))
+    with pytest.warns(LurkingWarning, match="'oops' in row 38"):
+        lk.read(path, memory="1GB")
+
+
+def test_names_are_checked_as_in_memory(tmp_path, small_memory):
+    path = written(frame(), tmp_path, "csv")
+    with pytest.raises(DataError, match="weights names 'nope'"):
+        lk.read(path, weights="nope", memory="1GB")
+    with pytest.raises(DataError, match="in weights= and in drop="):
+        lk.read(path, weights="grade", drop=["grade"], memory="1GB")
+
+
+def test_nested_and_dated_columns_are_refused_as_in_memory(tmp_path, small_memory):
+    path = tmp_path / "odd.parquet"
+    pd.DataFrame({"a": [[1], [2]], "b": [1, 2]}).to_parquet(path)
+    with pytest.raises(DataError, match="nested"):
+        lk.read(path, memory="1GB")
+    pd.DataFrame({"a": pd.to_datetime(["2020-01-01", "2021-01-01"]), "b": [1, 2]}).to_parquet(path)
+    with pytest.raises(DataError, match="dates"):
+        lk.read(path, memory="1GB")
+
+
+def test_the_digest_sees_numbers(tmp_path, small_memory):
+    data = frame()
+    first = lk.read(written(data, tmp_path, "parquet"), memory="1GB", drop=["flag"], continuous=["score"]).digest
+    data["score"] += 1.0
+    assert (
+        lk.read(written(data, tmp_path, "parquet"), memory="1GB", drop=["flag"], continuous=["score"]).digest != first
+    )

@@ -85,7 +85,7 @@ def test_sixty_four_classes_and_three_hundred_columns():
 def test_a_few_rows_are_left_plain():
     codes = [np.arange(20) % 3 for _ in range(4)]
     cells = [np.arange(3) + 3 * f for f in range(4)]
-    assert join(Choices(codes, cells)) is NOT_JOINED
+    assert join(Choices(codes, cells), 2) is NOT_JOINED
 
 
 def test_large_factors_stay_alone():
@@ -93,7 +93,7 @@ def test_large_factors_stay_alone():
     sizes = [2, 2, 300, 2, 2]
     codes = [rng.integers(0, size, 10_000) for size in sizes]
     cells = [1000 * f + np.arange(size) for f, size in enumerate(sizes)]
-    joined = join(Choices(codes, cells))
+    joined = join(Choices(codes, cells), 4)
     assert joined.rows.shape == (10_000, 3)
     assert len(joined.parts) == 4 + 300 + 4
     for row in (0, 77, 9_999):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import lurking as lk
 from lurking.errors import TooLarge
 from lurking.inference import junction
-from lurking.inference.choice import MixedEngine, choose_engine, enumeration_cost
-from lurking.inference.components import Splitter, kept_nodes
+from lurking.inference.choice import MixedEngine, choose_engine, enumeration_cost, looked_at
+from lurking.inference.components import Splitter, kept_nodes, openings
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.junction import JunctionEngine
 from lurking.inference.reference import ReferenceEngine
@@ -176,7 +176,9 @@ def test_the_choice_follows_the_cost():
     model, table = chain(8, 2, 50)
     problem = lk.Problem(model, table)
     families = range(len(problem.layout.nodes))
-    cost, largest = enumeration_cost(problem.layout, problem.codes, True, (), families)
+    splitter = Splitter(problem.layout, True)
+    looked = looked_at(problem.layout, openings(problem.layout, problem.codes, splitter)[0])
+    cost, largest = enumeration_cost(problem.layout, looked, splitter, families)
     assert largest == 2**8
     assert cost > 50 * 2**8 * 16
     assert isinstance(problem.engine, JunctionEngine)
@@ -195,9 +197,7 @@ def test_a_tree_that_does_not_fit_tells_width_and_memory(monkeypatch):
     model, table = chain(14, 2, 3)
     problem = lk.Problem(model, table)
     monkeypatch.setattr(junction, "STATE_LIMIT", 3)
-    with pytest.raises(
-        TooLarge, match="no exact method fits: the junction tree has width 1, a clique of 4 joint"
-    ) as told:
+    with pytest.raises(TooLarge, match="the junction tree has width 1 and a clique of 4 joint") as told:
         _ = lk.Problem(model, table, engine="junction").engine
     assert "KiB" in str(told.value)
     # Enumeration of 2^14 joint states still fits, and is what is left.
@@ -209,5 +209,40 @@ def test_when_nothing_fits_the_tree_says_so():
     pairs = [(i, j) for i in range(20) for j in range(i)]
     arrows = "; ".join(f"h{i}[4] -> z{i}_{j}; h{j}[4] -> z{i}_{j}" for i, j in pairs)
     table = lk.Table.from_array(np.tile([[0], [1]], len(pairs)), columns=[f"z{i}_{j}" for i, j in pairs])
-    with pytest.raises(TooLarge, match=r"no exact method fits: .* width 19, a clique of 1\.1e\+12 joint states"):
+    with pytest.raises(TooLarge, match=r"no exact method fits: .* width 19 and a clique of 1\.1e\+12 joint states"):
         _ = lk.Problem(arrows, table).engine
+
+
+def test_one_wide_row_among_thousands_is_seen():
+    """The cost is estimated from some rows; the one that leaves most open is always among them."""
+    names = [f"y{i}" for i in range(30)]
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (2000, 30)).astype(float)
+    rows[np.arange(2000), rng.integers(1, 29, 2000)] = np.nan
+    rows[np.arange(2000), rng.integers(1, 29, 2000)] = np.nan
+    rows[777, 1:29] = np.nan
+    table = lk.Table.from_array(rows, names, levels=dict.fromkeys(names, (0, 1)))
+    problem = lk.Problem(" -> ".join(names), table)
+    assert isinstance(problem.engine, JunctionEngine)
+
+
+def test_more_joint_states_than_a_float_can_hold():
+    length = 1100
+    model = " -> ".join(f"h{i}[2]" for i in range(length)) + " -> y"
+    table = lk.Table.from_rows([(0,), (1,)], ["y"])
+    problem = lk.Problem(model, table)
+    assert isinstance(problem.engine, JunctionEngine)
+    theta = problem.layout.normalise(np.random.default_rng(0).random(problem.layout.size))
+    total = np.exp(problem.engine.pattern_log_z(np.log(theta))).sum()
+    assert total == pytest.approx(1.0, rel=1e-9)
+    with pytest.raises(TooLarge, match=r"10\^331\.\d joint states"):
+        _ = lk.Problem(model, table, engine="enumeration").engine
+
+
+def test_totals_above_one_do_not_overflow():
+    """With everything kept, a clique's total is a sum over parents and may exceed 1 in hundreds of cliques."""
+    model, table = chain(600, 2, 2)
+    empty = lk.Table.from_codes({name: (np.full(2, -1), (0, 1, 2)) for name in table.columns})
+    problem = lk.Problem(model, empty, prune=False)
+    theta = problem.layout.normalise(np.random.default_rng(0).random(problem.layout.size))
+    assert problem.engine.pattern_log_z(np.log(theta)) == pytest.approx(np.zeros(1), abs=1e-9)

@@ -1,5 +1,7 @@
 """Rows in blocks give what all rows give at once, wherever they are kept and however many threads work on them."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.junction import JunctionEngine
 from lurking.inference.problem import node_codes
 from lurking.inference.row_blocks import BlockEngine, DiskShelf, MemoryShelf
+from lurking.runtime.executor import StopFlag
 
 MODELS = {
     "latent class": "class[3] -> *",
@@ -147,6 +150,62 @@ def test_exact_evidence_on_disk_is_closed_form_or_refused(on_disk):
 
 def test_large_rows_go_to_disk(on_disk):
     on_disk.home.memory = 1000
-    problem = lk.Problem("class[2] -> *", on_disk)
-    assert problem.engine.cost > 0
-    assert len(list(on_disk.home.folder.glob("*.rows"))) == 2 * len(problem.engine.pieces)
+    phi = np.random.default_rng(0).normal(-1.0, 0.2, 100)
+    problems_alive = [lk.Problem(f"class[{k}] -> *", on_disk) for k in (2, 3, 4)]
+    first = [problem.engine.expect(phi[: problem.layout.size])[1] for problem in problems_alive]
+    for problem, log_z in zip(problems_alive, first, strict=True):
+        assert len(list(problem.engine.shelf.folder.iterdir())) == 2 * len(problem.engine.pieces)
+        whole = lk.Problem(problem.full_dag, table_of(600)).engine.expect(phi[: problem.layout.size])[1]
+        assert problem.engine.expect(phi[: problem.layout.size])[1] == log_z == pytest.approx(whole, rel=1e-11)
+    folder = problems_alive[0].engine.shelf.folder
+    del problems_alive, problem
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_rows_are_judged_by_how_often_they_coincide(monkeypatch):
+    """Many more rows than patterns are merged, though few rows of a sample coincide."""
+    monkeypatch.setattr(problems, "MANY_ROWS", 1000)
+    monkeypatch.setattr(problems, "SAMPLE_ROWS", 400)
+    rng = np.random.default_rng(0)
+    patterns = rng.integers(0, 2, (1500, 14))
+    repeated = lk.Table.from_array(patterns[rng.integers(0, 1500, 40_000)])
+    different = lk.Table.from_array(rng.integers(0, 4, (40_000, 14)))
+    assert not lk.Problem("class[2] -> *", repeated).in_blocks
+    assert lk.Problem("class[2] -> *", different).in_blocks
+
+
+def test_an_interrupt_keeps_what_a_climb_over_blocks_has_reached(few_rows_are_many):
+    class Impatient:
+        calls = 0
+
+        def begin(self, what, total):
+            pass
+
+        def update(self, _done):
+            self.calls += 1
+            if self.calls == 40:
+                stop.set()
+
+        def end(self):
+            pass
+
+    stop = StopFlag()
+    options = {"restarts": 1, "seed": 0, "tol": 0.0, "max_iter": 500, "stop": stop, "keep_interrupted": True}
+    fit = lk.fit(MODELS["latent class"], table_of(700), progress=Impatient(), **options)
+    assert fit.status is lk.Status.INTERRUPTED
+    assert 1 <= fit.n_iter < 500
+    assert len(fit.trace) >= 1
+
+
+def test_compare_gives_its_threads_to_the_blocks(on_disk, monkeypatch):
+    seen = []
+    whole = BlockEngine.expect_active
+
+    def noted(engine, potentials):
+        seen.append(engine.workers)
+        return whole(engine, potentials)
+
+    monkeypatch.setattr(BlockEngine, "expect_active", noted)
+    lk.compare("class[1..2] -> *", on_disk, scores=["vb"], restarts=1, max_iter=3, workers=2, seed=0)
+    assert set(seen) == {2}

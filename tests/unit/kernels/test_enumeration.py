@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import lurking as lk
 from lurking.graph.dag import Dag
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.reference import ReferenceEngine
@@ -91,3 +92,12 @@ def test_neutral_factors_write_nowhere():
     counts, expected_log_z = engine.expect_active(potentials[engine.active])
     assert np.array_equal(room[:size], counts)
     assert log_z == expected_log_z
+
+
+def test_totals_above_one_do_not_overflow():
+    """Potentials of 0 make every row's total the number of joint states; a product over thousands of rows is large."""
+    rows = np.random.default_rng(0).integers(0, 2, (3000, 14))
+    for states in (2, 3, 4):
+        problem = lk.Problem(f"class[{states}] -> *", lk.Table.from_array(rows))
+        log_z = problem.engine.expect(np.zeros(problem.layout.size))[1]
+        assert log_z == pytest.approx(3000 * np.log(states), rel=1e-12)

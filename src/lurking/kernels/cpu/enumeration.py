@@ -20,7 +20,7 @@ from lurking.kernels.program import Program
 from lurking.types import FloatArray, IntArray
 
 TINY = 1e-250
-SMALL = 1e-50  # times TINY is still a normal number: rows of weight 1 share one logarithm
+SMALL, LARGE = 1e-50, 1e50  # times TINY, or times a total, is still a number: rows of weight 1 share one logarithm
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -152,7 +152,7 @@ def _rows_of_two(
             continue
         if weights[row] == 1.0:
             product *= total
-            if product < SMALL:
+            if product < SMALL or product > LARGE:
                 log_z += math.log(product)
                 product = 1.0
         else:
@@ -199,7 +199,7 @@ def _rows_of_four(
             continue
         if weights[row] == 1.0:
             product *= total
-            if product < SMALL:
+            if product < SMALL or product > LARGE:
                 log_z += math.log(product)
                 product = 1.0
         else:
@@ -258,7 +258,7 @@ def _rows_of_many(
             continue
         if weights[row] == 1.0:
             product *= total
-            if product < SMALL:
+            if product < SMALL or product > LARGE:
                 log_z += math.log(product)
                 product = 1.0
         else:

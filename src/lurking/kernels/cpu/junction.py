@@ -17,7 +17,7 @@ from lurking.kernels.program import TreeProgram
 from lurking.types import FloatArray
 
 TINY = 1e-250
-SMALL = 1e-50  # times TINY is still a normal number, so the product of totals never underflows
+SMALL, LARGE = 1e-50, 1e50  # times TINY, or times a total, is still a number: the product of totals stays finite
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -60,7 +60,7 @@ def _collect(tree: TreeProgram, row: int, table: FloatArray, masses: FloatArray,
         if not total > TINY:
             return np.nan
         product *= total
-        if product < SMALL:
+        if product < SMALL or product > LARGE:
             log_z += math.log(product)
             product = 1.0
         message = messages[tree.message_begin[clique] : tree.message_begin[clique] + tree.plan_message[plan]]
