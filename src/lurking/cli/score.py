@@ -68,17 +68,19 @@ def score(
     if not any(result.evidences for result in results):
         raise KeyboardInterrupt if options.stop.is_set else next(iter(results[0].refusals.values()))
     if json:
-        problem = results[0].problem
-        content = {
-            "data": out.data_content(data, table),
-            "model": out.model_content(problem.full_dag, problem.dimension),
-            "seed": seed,
-            "results": [result.content() for result in results],
-        }
-        out.print_json("score", content)
+        out.print_json("score", {"data": out.data_content(data, table), "seed": seed, **_content(results)})
     else:
         _print(results)
     _report_rest(results, len(names) * len(priors), options.stop.is_set)
+
+
+def _content(results: list[Result]) -> dict[str, object]:
+    """Describe the model and its results in a JSON document."""
+    problem = results[0].problem
+    return {
+        "model": out.model_content(problem.full_dag, problem.dimension),
+        "results": [result.content() for result in results],
+    }
 
 
 def _print(results: list[Result]) -> None:

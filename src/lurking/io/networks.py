@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from lurking.data.messages import shown
+from lurking.errors import DataError
 from lurking.inference.network import Network
 from lurking.io.bif import read_bif, write_bif
 
@@ -12,6 +15,8 @@ BIF_ENDINGS = (".bif", ".bif.gz")
 
 def is_bif(path: str | Path) -> bool:
     """Whether the ending says that a path is a BIF file; capitals do not matter."""
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"the path is {shown(path)}; give the path of one file as text or as a Path")
     return Path(path).name.lower().endswith(BIF_ENDINGS)
 
 

@@ -42,6 +42,11 @@ def test_other_endings_must_hold_what_save_wrote(tmp_path, name):
     assert repr(str(tmp_path / name)) in str(caught.value)
 
 
+def test_a_path_that_is_none():
+    with pytest.raises(DataError, match="the path is None"):
+        read_network(None)
+
+
 def test_the_reader_of_the_ending_speaks(tmp_path):
     NETWORK.save(tmp_path / "net.bif")
     with pytest.raises(FormatError, match="line 1, column 1"):
