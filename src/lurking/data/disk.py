@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lurking.data.coding import Coding, code_column, code_weights
+from lurking.data.coding import PLAIN_NUMBER, Coding, code_column, code_weights
 from lurking.data.column import Column
 from lurking.data.duckdb_files import Query, connected, quoted
 from lurking.data.frames import raw_from_arrow
-from lurking.data.messages import shown_path
-from lurking.data.sources import RawColumn
+from lurking.data.messages import shown, shown_path
+from lurking.data.sources import RawColumn, dates_error, nested_error
 from lurking.data.table import Table, kept_names
 from lurking.errors import DataError, LurkingWarning
 from lurking.runtime.memory import in_words
@@ -99,7 +99,7 @@ class ColumnWriter:
         if self.distinct is None:
             numbers = np.asarray(batch.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
             if np.isinf(numbers).any():
-                raise DataError(f"column {self.name!r} holds an infinite number; a number must be finite")
+                raise DataError(f"column {self.name!r} holds an infinite number; correct it or name it in na_values=")
             return numbers
         found = pc.index_in(batch, value_set=self.distinct, skip_nulls=True)
         empty = batch.null_count
@@ -164,8 +164,9 @@ class _Levels:
         few = [name for name, count in zip(names, told, strict=True) if count[0].as_py() <= 1.2 * MOST_LEVELS]
         found: dict[str, Any] = {}
         if few:
-            lists = self._row([f"list_sort(list(DISTINCT {self._expression(name)}))" for name in few])
+            lists = self._row([self._distinct(name) for name in few])
             for name, values in zip(few, lists, strict=True):
+                # No value at all makes no list.
                 distinct = values.chunk(0).flatten()
                 if len(distinct) <= MOST_LEVELS:
                     found[name] = distinct
@@ -186,6 +187,11 @@ class _Levels:
                 )
         return writers
 
+    def _distinct(self, name: str) -> str:
+        """Return the SQL of the list of a column's different values."""
+        value = self._expression(name)
+        return f"list_sort(list(DISTINCT {value}) FILTER (WHERE {value} IS NOT NULL))"
+
     def _present(self, name: str) -> str:
         """Return the SQL of a column with the texts that mean a missing cell made null, as in memory."""
         index = self.query.names.index(name)
@@ -200,17 +206,48 @@ class _Levels:
         return f"(TRY_CAST({self._present(name)} AS DOUBLE) + 0)"
 
     def _numeric(self, names: Sequence[str]) -> set[str]:
-        """Return the columns whose cells are all numbers, and of which nobody said that they are categories."""
-        asked = [name for name in names if name not in self.coding.categorical and name not in self.coding.levels]
+        """Return those of some columns with very many values that hold numbers only, by the rule of `coding`."""
+        asked = []
+        for name in names:
+            kind = self.types[self.query.names.index(name)]
+            if kind.startswith(("DATE", "TIME", "INTERVAL")):
+                raise dates_error(name)
+            if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION")):
+                raise nested_error(name)
+            if name in self.coding.categorical or name in self.coding.levels:
+                raise DataError(
+                    f"column {name!r} is declared categorical and has more than {MOST_LEVELS} different values, too "
+                    "many for a table on disk; group its levels, or leave it out (drop)"
+                )
+            # Text in a typed file is text, whatever it spells.
+            if kind != "VARCHAR" or self.coding.is_text or name in self.coding.continuous:
+                asked.append(name)
         if not asked:
             return set()
-        strays = self._row(
-            [
-                f"count(*) FILTER (WHERE {self._present(name)} IS NOT NULL AND {self._number(name)} IS NULL)"
-                for name in asked
-            ]
+        strays = self._row([f"count(*) FILTER (WHERE {self._is_stray(name)})" for name in asked])
+        numeric = {name for name, count in zip(asked, strays, strict=True) if count[0].as_py() == 0}
+        for name in asked:
+            if name in self.coding.continuous and name not in numeric:
+                raise self._not_a_number(name)
+        return numeric
+
+    def _is_stray(self, name: str) -> str:
+        """Return the SQL that is true for a cell that is neither missing nor a number."""
+        index, present = self.query.names.index(name), self._present(name)
+        if self.types[index] != "VARCHAR":
+            return f"{present} IS NOT NULL AND {self._number(name)} IS NULL"
+        return f"{present} IS NOT NULL AND NOT regexp_full_match(trim(c{index}), {quoted(PLAIN_NUMBER.pattern)}, 'i')"
+
+    def _not_a_number(self, name: str) -> DataError:
+        numbered = f"SELECT *, row_number() OVER () AS number FROM {self.query.sql}"
+        index = self.query.names.index(name)
+        row, value = self.connection.sql(
+            f"SELECT number, c{index} FROM ({numbered}) WHERE {self._is_stray(name)} ORDER BY number LIMIT 1"
+        ).fetchall()[0]
+        return DataError(
+            f"column {name!r}, row {row}: {shown(value)} is not a number; correct it, name it in na_values=, or leave "
+            "the column out of continuous="
         )
-        return {name for name, count in zip(asked, strays, strict=True) if count[0].as_py() == 0}
 
     def _column(self, name: str, distinct: Any) -> Column:
         """Return the column that the coding rule makes of the distinct values, its codes being theirs."""

@@ -241,3 +241,36 @@ def test_the_digest_sees_numbers(tmp_path, small_memory):
     assert (
         lk.read(written(data, tmp_path, "parquet"), memory="1GB", drop=["flag"], continuous=["score"]).digest != first
     )
+
+
+def test_codes_that_look_like_numbers_stay_text(tmp_path, small_memory, monkeypatch):
+    monkeypatch.setattr(disk, "MOST_LEVELS", 50)
+    path = tmp_path / "codes.csv"
+    path.write_text("a,b\n" + "".join(f"{i:05d},{i % 2}\n" for i in range(200)))
+    with pytest.warns(LurkingWarning, match="'a' has more than 50 different values"):
+        assert lk.read(path, memory="1GB").columns == ("b",)
+    pd.DataFrame({"a": [str(i) for i in range(200)], "b": 1}).to_parquet(tmp_path / "codes.parquet")
+    with pytest.warns(LurkingWarning, match="'a' has more than 50 different values"):
+        assert lk.read(tmp_path / "codes.parquet", memory="1GB").columns == ("b",)
+
+
+def test_what_memory_refuses_disk_refuses(tmp_path, small_memory, monkeypatch):
+    monkeypatch.setattr(disk, "MOST_LEVELS", 50)
+    path = tmp_path / "slips.csv"
+    path.write_text("a,b\n" + "".join(f"{'abc' if i == 77 else i},{i % 2}\n" for i in range(200)))
+    with pytest.raises(DataError, match="column 'a', row 78: 'abc' is not a number"):
+        lk.read(path, memory="1GB", continuous=["a"])
+    for options in ({"levels": {"a": [0, 1]}}, {"categorical": ["a"]}):
+        with pytest.raises(DataError, match="'a' is declared categorical and has more than 50"):
+            lk.read(path, memory="1GB", **options)
+    days = pd.date_range("2020-01-01", periods=200)
+    pd.DataFrame({"a": days, "b": 1}).to_parquet(tmp_path / "days.parquet")
+    with pytest.raises(DataError, match="dates"):
+        lk.read(tmp_path / "days.parquet", memory="1GB")
+
+
+def test_a_missing_cell_is_not_one_more_level(tmp_path, small_memory, monkeypatch):
+    monkeypatch.setattr(disk, "MOST_LEVELS", 20)
+    path = tmp_path / "levels.csv"
+    path.write_text("a,b\n" + "".join(f"{'k' + str(i % 20) if i else ''},{i % 2}\n" for i in range(200)))
+    assert lk.read(path, memory="1GB")["a"].cardinality == 20

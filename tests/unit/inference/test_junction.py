@@ -246,3 +246,26 @@ def test_totals_above_one_do_not_overflow():
     problem = lk.Problem(model, empty, prune=False)
     theta = problem.layout.normalise(np.random.default_rng(0).random(problem.layout.size))
     assert problem.engine.pattern_log_z(np.log(theta)) == pytest.approx(np.zeros(1), abs=1e-9)
+
+
+@pytest.mark.parametrize("switch", [10, 40, 45, 51, 60])
+def test_a_state_that_looks_lost_comes_back(switch):
+    """A chain of copies of one bit, seen through noisy items: evidence for one state, then more for the other.
+
+    Messages are normalised, so a state may underflow though no total does, and later cliques may be all for it.
+    """
+    length, items = 80, 12
+    links = [f"h{i}[2] -> h{i + 1}[2]" for i in range(length - 1)]
+    arrows = links + [f"h{i} -> y{i}_{k}" for i in range(length) for k in range(items)]
+    dag = lk.Dag.parse("; ".join(arrows))
+    tables = {name: [[0.9, 0.1], [0.1, 0.9]] if name[0] == "y" else np.eye(2) for name in dag.nodes} | {
+        "h0": [[0.5, 0.5]]
+    }
+    network = lk.Network.from_tables(dag, tables)
+    row = {name: [int(int(name[1:].split("_")[0]) >= switch)] for name in dag.observed}
+    zeros, ones = switch * items, (length - switch) * items
+    scores = math.log(0.5) + np.asarray([zeros, ones]) @ np.log([[0.9, 0.1], [0.1, 0.9]])
+    expected = float(np.logaddexp(*scores))
+    assert network.loglik(row)[0] == pytest.approx(expected, rel=1e-12)
+    posterior = network.hidden_probabilities(row)["h3"][0]
+    assert posterior == pytest.approx(np.exp(scores - expected), abs=1e-12)

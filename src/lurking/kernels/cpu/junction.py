@@ -1,7 +1,7 @@
 """Collect and distribute on a junction tree, row by row, over the joint states that the row leaves open.
 
-A row is first done with products: messages are normalised to sum 1, so nothing but a truly improbable row underflows.
-Rows in which some clique's total falls below `TINY` are redone in the log domain. Compiled functions write into arrays
+A row is first done with products, messages normalised to sum 1. Rows in which that may have lost something (see
+`_collect`) are redone in the log domain. Compiled functions write into arrays
 they are given and return numbers only (an interrupt pending while an array is wrapped cannot be borne).
 """
 
@@ -17,18 +17,25 @@ from lurking.kernels.program import TreeProgram
 from lurking.types import FloatArray
 
 TINY = 1e-250
+LOST, DEEP = 1e-290, 1e-190
 SMALL, LARGE = 1e-50, 1e50  # times TINY, or times a total, is still a number: the product of totals stays finite
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _collect(tree: TreeProgram, row: int, table: FloatArray, masses: FloatArray, messages: FloatArray) -> float:
-    """Pass messages to the root; return ln z of the row, or NaN when some total is not above `TINY`.
+    """Pass messages to the root; return ln z of the row, or NaN when products cannot be trusted with it.
 
     `masses` receives each clique's product of factors and children's messages, divided by its total; `messages` the
     marginal of that product over what the clique shares with its parent.
+
+    A shared state whose share of a message falls below `LOST` may have been lost to underflow. What it could still
+    contribute to the row is at most `LOST` divided by the totals of the cliques further up, since all factors are at
+    most 1; so it matters only when those totals multiply to something as small, `DEEP`. A total at or below `TINY` is
+    not trusted in any case.
     """
     pattern = tree.pattern_of[row]
     log_z, product = 0.0, 1.0
+    depth, is_lost = 1.0, False
     for clique in range(tree.parent.shape[0] - 1, -1, -1):
         plan = tree.plan_of[pattern, clique]
         if plan < 0:
@@ -59,6 +66,7 @@ def _collect(tree: TreeProgram, row: int, table: FloatArray, masses: FloatArray,
             total += mass[s]
         if not total > TINY:
             return np.nan
+        depth *= min(total, 1.0)
         product *= total
         if product < SMALL or product > LARGE:
             log_z += math.log(product)
@@ -71,10 +79,12 @@ def _collect(tree: TreeProgram, row: int, table: FloatArray, masses: FloatArray,
             for s in range(states):
                 mass[s] *= scale
                 message[tree.maps[to_parent + s]] += mass[s]
+            for t in range(message.shape[0]):
+                is_lost = is_lost or message[t] < LOST
         else:
             for s in range(states):
                 mass[s] *= scale
-    return log_z + math.log(product)
+    return np.nan if is_lost and depth < DEEP else log_z + math.log(product)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,0 +1,83 @@
+"""Gibbs sampling of the posterior p(θ | y), hidden states and empty cells drawn along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lurking.errors import OptionError
+from lurking.inference.problem import Problem
+from lurking.runtime.executor import StopFlag, map_in_order
+from lurking.runtime.rng import Seed, seed_sequence
+from lurking.samplers.paths import sampled_program
+from lurking.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Posterior draws of several chains; hidden states may have different names in different chains.
+
+    Attributes
+    ----------
+    problem : what the posterior is of.
+    log_theta : (chains, draws, P) ln θ over all flat positions.
+    log_likelihood : (chains, draws) ln p(y|θ) at the point each kept sweep started from.
+    """
+
+    problem: Problem = field(repr=False)
+    log_theta: FloatArray = field(repr=False)
+    log_likelihood: FloatArray = field(repr=False)
+
+    @property
+    def mean(self) -> FloatArray:
+        """(P,) posterior mean of θ over all chains; of use where chains agree on the names of hidden states."""
+        return np.asarray(np.exp(self.log_theta).mean(axis=(0, 1)))
+
+
+def gibbs(
+    problem: Problem,
+    *,
+    chains: int = 4,
+    draws: int = 1000,
+    burn_in: int = 500,
+    thin: int = 1,
+    seed: Seed = 0,
+    workers: int | None = None,
+    stop: StopFlag | None = None,
+) -> Draws:
+    """Run Gibbs chains from draws of the prior and keep `draws` points of each, `thin` sweeps apart, after `burn_in`.
+
+    Each chain has its own random stream: results do not depend on the number of workers.
+    """
+    from lurking.kernels.cpu.gibbs import gibbs_into
+    from lurking.kernels.cpu.sampling import draw_log_theta
+
+    for name, value, least in (("chains", chains, 1), ("draws", draws, 1), ("burn_in", burn_in, 0), ("thin", thin, 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise OptionError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+    engine = problem.engine
+    program = sampled_program(problem)
+    pseudo, active, inactive = np.ascontiguousarray(problem.pseudo[engine.active]), engine.active, engine.inactive
+    posterior = problem.pseudo + engine.complete_counts
+    rows = problem.layout.row_start
+
+    def one(child: np.random.SeedSequence) -> tuple[FloatArray, FloatArray]:
+        generator = np.random.Generator(np.random.PCG64(child))
+        log_theta = np.empty(len(pseudo))
+        draw_log_theta(program.row_start, pseudo, generator, log_theta)
+        nothing = np.empty((0, len(pseudo))), np.empty(0)
+        gibbs_into(program, pseudo, log_theta, int(burn_in), int(burn_in) + 1, generator, *nothing)
+        points, likelihoods = np.empty((draws, len(pseudo))), np.empty(draws)
+        gibbs_into(program, pseudo, log_theta, int(draws * thin), int(thin), generator, points, likelihoods)
+        whole, row = np.empty((draws, problem.layout.size)), np.empty(problem.layout.size)
+        for k in range(draws):
+            # Table rows that nothing unobserved touches have independent draws.
+            draw_log_theta(rows, posterior, generator, row)
+            whole[k] = row
+            likelihoods[k] += float(engine.complete_counts[inactive] @ row[inactive])
+        whole[:, active] = points
+        return whole, likelihoods
+
+    done = map_in_order(one, seed_sequence(seed).spawn(int(chains)), workers=workers, stop=stop)
+    return Draws(problem, np.stack([points for points, _ in done]), np.stack([values for _, values in done]))
