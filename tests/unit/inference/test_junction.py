@@ -42,13 +42,15 @@ def potentials_of(layout, rng, kind):
     phi = rng.normal(-1.0, 1.0, layout.size)
     if kind == "low":  # products underflow, so rows are redone in logarithms
         return np.minimum(phi, 0.0) - 400.0 * rng.random(layout.size)
+    if kind == "steep":  # masses at and beyond the edge of what a double can hold
+        return np.minimum(phi, 0.0) - rng.choice([0.0, 100.0, 570.0, 740.0, 800.0, 2000.0], layout.size)
     if kind == "zeros":
         phi = np.minimum(phi, 0.0)
         phi[rng.random(layout.size) < 0.15] = -np.inf
     return np.minimum(phi, 0.0) if kind == "negative" else phi
 
 
-KINDS = st.sampled_from(["any", "negative", "low", "zeros"])
+KINDS = st.sampled_from(["any", "negative", "low", "steep", "zeros"])
 
 
 @settings(max_examples=150, deadline=None)
@@ -258,9 +260,8 @@ def test_a_state_that_looks_lost_comes_back(switch):
     links = [f"h{i}[2] -> h{i + 1}[2]" for i in range(length - 1)]
     arrows = links + [f"h{i} -> y{i}_{k}" for i in range(length) for k in range(items)]
     dag = lk.Dag.parse("; ".join(arrows))
-    tables = {name: [[0.9, 0.1], [0.1, 0.9]] if name[0] == "y" else np.eye(2) for name in dag.nodes} | {
-        "h0": [[0.5, 0.5]]
-    }
+    tables = {name: [[0.9, 0.1], [0.1, 0.9]] if name[0] == "y" else np.eye(2) for name in dag.nodes}
+    tables["h0"] = [[0.5, 0.5]]
     network = lk.Network.from_tables(dag, tables)
     row = {name: [int(int(name[1:].split("_")[0]) >= switch)] for name in dag.observed}
     zeros, ones = switch * items, (length - switch) * items

@@ -28,10 +28,10 @@ def _collect(tree: TreeProgram, row: int, table: FloatArray, masses: FloatArray,
     `masses` receives each clique's product of factors and children's messages, divided by its total; `messages` the
     marginal of that product over what the clique shares with its parent.
 
-    A shared state whose share of a message falls below `LOST` may have been lost to underflow. What it could still
-    contribute to the row is at most `LOST` divided by the totals of the cliques further up, since all factors are at
-    most 1; so it matters only when those totals multiply to something as small, `DEEP`. A total at or below `TINY` is
-    not trusted in any case.
+    A shared state whose mass falls below `LOST` may have been lost to underflow, or has few digits left. What it could
+    still contribute to the row is at most `LOST` divided by the totals of its clique and of those further up, since all
+    factors are at most 1; so it matters only when the totals multiply to something as small, `DEEP`. A total at or
+    below `TINY` is not trusted in any case.
     """
     pattern = tree.pattern_of[row]
     log_z, product = 0.0, 1.0
@@ -80,7 +80,7 @@ def _collect(tree: TreeProgram, row: int, table: FloatArray, masses: FloatArray,
                 mass[s] *= scale
                 message[tree.maps[to_parent + s]] += mass[s]
             for t in range(message.shape[0]):
-                is_lost = is_lost or message[t] < LOST
+                is_lost = is_lost or message[t] * total < LOST
         else:
             for s in range(states):
                 mass[s] *= scale
