@@ -68,17 +68,18 @@ def score(
     if not any(result.evidences for result in results):
         raise KeyboardInterrupt if options.stop.is_set else next(iter(results[0].refusals.values()))
     if json:
-        out.print_json("score", {"data": out.data_content(data, table), "seed": seed, **_content(results)})
+        out.print_json("score", {"data": out.data_content(data, table), **_content(results, seed)})
     else:
         _print(results)
     _report_rest(results, len(names) * len(priors), options.stop.is_set)
 
 
-def _content(results: list[Result]) -> dict[str, object]:
+def _content(results: list[Result], seed: int) -> dict[str, object]:
     """Describe the model and its results in a JSON document."""
     problem = results[0].problem
     return {
         "model": out.model_content(problem.full_dag, problem.dimension),
+        "seed": seed,
         "results": [result.content() for result in results],
     }
 
