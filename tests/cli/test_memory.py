@@ -36,7 +36,7 @@ def test_a_size_that_is_none(refused, size):
 
 
 def test_a_limit_that_cannot_be_met_tells_the_least(refused):
-    refused("score", "survey.csv", "--model", "class[2] -> *", "--memory", "1MB", says=("'1MB'", "128 MiB"))
+    refused("score", "survey.csv", "--model", "class[2] -> *", "--memory", "1MB", says=("'1MB'", "160 MiB"))
 
 
 def test_columns_are_chosen_while_reading(done, folder):

@@ -43,3 +43,20 @@ def test_a_damaged_network_is_refused_with_its_place(refused, files):
     refused("fit", "answers.csv", "--model", "strange.bif", says=("'klass'", "'class'", "line"))
     (files / "short.bif").write_text(text[: len(text) // 2])
     refused("score", "answers.csv", "--model", "short.bif", says="line")
+
+
+def test_a_model_goes_out_and_in_as_bif(done, files):
+    done("fit", "answers.csv", "--model", "causes.bif", "--out", "fitted.bif")
+    assert (files / "fitted.bif").read_text().startswith("network ")
+    assert "class" in lk.read_network("fitted.bif").dag.hidden
+    done("predict", "fitted.bif", "answers.csv")
+
+
+def test_networks_are_compared_as_structures(done, files):
+    words = ("--model", "truth: causes.bif", "--model", "causes.bif", "--model", "none: a; b; c; d")
+    rows = json.loads(done("compare", "answers.csv", *words, "--scores", "vb", "--json").out)["results"][0]["models"]
+    assert [row["name"] for row in rows] == ["truth", "causes.bif", "none"]
+
+
+def test_a_column_to_keep_must_exist(refused, files):
+    refused("predict", "causes.bif", "answers.csv", "--keep", "Id", says=("--keep", "'Id'", "the columns are"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from lurking.errors import LurkingError, LurkingWarning
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 # Some releases of typer carry their own copy of click, so its base error is reached through typer's public names.
 UsageProblem: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -88,6 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show θ shows ? instead
+    if threading.current_thread() is threading.main_thread():
+        # Ended by a batch system: leave as on any exit, so that files of tables on disk are removed.
+        signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(EXIT_TERMINATED))
     try:
         with _warnings_in_one_line():
             code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)

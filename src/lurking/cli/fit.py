@@ -9,8 +9,11 @@ import typer
 
 from lurking.cli import options as opt
 from lurking.cli import output as out
+from lurking.data.messages import plain_count
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem
+from lurking.inference.row_blocks import BlockEngine
+from lurking.io.networks import write_network
 from lurking.learn.api import fit as fit_structure
 from lurking.learn.fit import Fit
 from lurking.learn.loop import Status
@@ -29,7 +32,7 @@ def fit(
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
     prune: opt.PruneOption = True,
-    destination: Annotated[Path | None, typer.Option("--out", help="Write the fitted model here (JSON).")] = None,
+    destination: Annotated[Path | None, typer.Option("--out", help="Write the model here (JSON, or BIF).")] = None,
     weights: opt.WeightsOption = None,
     categorical: opt.CategoricalOption = None,
     continuous: opt.ContinuousOption = None,
@@ -62,7 +65,7 @@ def fit(
             **pool,
         )
     if destination is not None:
-        result.network.save(destination)
+        write_network(result.network, destination)
     if json:
         out.print_json("fit", {"data": out.data_content(data, table), **fit_content(result)})
     else:
@@ -75,7 +78,7 @@ def fit(
 
 def fit_content(result: Fit) -> dict[str, object]:
     """Describe a fit in a JSON document; statistics are null when there are too many rows to merge."""
-    statistics = None if result.problem.in_blocks else result.statistics
+    statistics = None if has_too_many_rows(result) else result.statistics
     return {
         "model": out.model_content(result.problem.full_dag, result.problem.dimension),
         "method": result.method,
@@ -111,13 +114,21 @@ def print_fit(result: Fit) -> None:
     for name in result.network.dag.hidden:
         print_profiles(result.network, name)
     out.say()
-    if result.problem.in_blocks:
+    if has_too_many_rows(result):
         out.say("the rows are too many to be merged: fit statistics, which need the distinct ones, are left out")
     else:
-        print_statistics(result)
+        try:
+            print_statistics(result)
+        except KeyboardInterrupt:
+            raise out.Interrupted("the fit was finished, its statistics were not") from None
     for issue in result.issues:
         out.warn(str(issue))
     warn_of_empty_rows(result.problem)
+
+
+def has_too_many_rows(result: Fit) -> bool:
+    """Whether the different rows are so many that statistics of their table would take long and tell nothing."""
+    return isinstance(result.problem.engine, BlockEngine)
 
 
 def print_statistics(result: Fit) -> None:
@@ -155,4 +166,5 @@ def print_profiles(network: Network, hidden: str) -> None:
 def warn_of_empty_rows(problem: Problem) -> None:
     """Tell of rows that say nothing about the model."""
     if problem.n_empty:
-        out.warn(f"{problem.n_empty:g} of {problem.n:g} rows have no observed cell of the model; they count in n")
+        empty, whole = plain_count(problem.n_empty), plain_count(problem.n)
+        out.warn(f"{empty} of {whole} rows have no observed cell of the model; they count in n")

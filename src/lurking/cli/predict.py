@@ -12,6 +12,7 @@ from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.cli.files import write_frame
 from lurking.data.frames import pandas_frame
+from lurking.data.messages import unknown_column
 from lurking.data.table import Table
 from lurking.errors import DataError, OptionError
 from lurking.inference.network import Network
@@ -45,6 +46,9 @@ def predict(
     states = {name: network.levels[name] for name in network.dag.observed if name != target}
     table = opt.read_data(data, weights, None, None, na_values, drop, unique=False, known_levels=states)
     _check_columns(network, table, target)
+    for name in opt.listed(keep):
+        if name not in table:
+            raise unknown_column("--keep", name, table.columns)
     columns = {name: table.to_frame()[name].to_numpy(dtype=object) for name in opt.listed(keep)}
     columns |= _imputed(network, table) if impute else _predicted(network, table, target)
     frame = pandas_frame(columns)

@@ -9,6 +9,7 @@ import typer
 from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.cli.fit import warn_of_empty_rows
+from lurking.data.messages import plain_count
 from lurking.errors import TooLarge, UndefinedScore
 from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence, evaluate, get_score, score_names
@@ -86,7 +87,7 @@ def _content(results: list[Result], seed: int) -> dict[str, object]:
 
 def _print(results: list[Result]) -> None:
     problem = results[0].problem
-    out.say(f"{problem.full_dag}   ({problem.dimension} parameters, n = {problem.n:g})")
+    out.say(f"{problem.full_dag}   ({problem.dimension} parameters, n = {plain_count(problem.n)})")
     for result in results:
         result.show()
 

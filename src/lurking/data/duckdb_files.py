@@ -25,12 +25,15 @@ from lurking.data.frames import raw_from_arrow
 from lurking.data.messages import one_line, shown_path
 from lurking.data.sources import Source
 from lurking.errors import DataError, MemoryLimit
+from lurking.runtime.executor import worker_count
 from lurking.runtime.memory import in_words
 from lurking.runtime.progress import Progress
 from lurking.types import FloatArray
 
 DELIMITERS = (",", ";", "\t", "|")
 CHUNK_BYTES = 1 << 20
+BYTES_PER_THREAD = 1 << 29
+CSV_BUFFER = 1 << 22
 COUNT_COLUMN = "n_of_row"
 
 
@@ -59,6 +62,7 @@ def csv_query(path: Path, delimiter: str | None) -> Query:
     columns = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(len(names)))
     options = (
         "auto_detect = false, header = true, null_padding = false, hive_partitioning = false, "
+        f"buffer_size = {CSV_BUFFER}, "
         f"""delim = {quoted(found)}, quote = '"', escape = '"', columns = {{{columns}}}"""
     )
     return Query(path, names, f"read_csv({quoted(escaped_glob(path))}, {options})")
@@ -96,6 +100,8 @@ def connected(path: Path, memory: int | None = None, folder: Path | None = None)
     }
     if memory is not None:
         settings["memory_limit"] = f"{memory // 2}B"
+        # Every thread holds buffers of its own, and a CSV reader large ones.
+        settings["threads"] = str(max(1, min(worker_count(None), memory // BYTES_PER_THREAD)))
     with tempfile.TemporaryDirectory(prefix="lurking-") as spill:
         settings["temp_directory"] = str(folder or spill)
         try:

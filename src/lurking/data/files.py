@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -57,7 +59,7 @@ FORMAT_OF_SUFFIX = {
 FORMATS = ("csv", "tsv", "json", "parquet", "arrow")
 LARGE_FILE = 1 << 26
 """Bytes from which a file's rows are counted before they are read."""
-LEAST_MEMORY = 1 << 27
+LEAST_MEMORY = 160 << 20
 ROW_BYTES = 64
 CELL_BYTES = 40
 """Memory per row and per cell on the way from DuckDB to a compiled model, about."""
@@ -230,7 +232,12 @@ def checked_limit(memory: int | str | None) -> int:
 def read_grouped(reading: Reading, weights: str | None) -> Table:
     """Return the unique rows of a file; where DuckDB reads it, only those ever come to Python."""
     source, counts = reading.source(unique=True)
-    table = assemble(source, reading.coding, weights)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = assemble(source, reading.coding, weights)
+    for warning in caught:
+        # Rows are numbered among the distinct ones here, which tells nobody anything.
+        warnings.warn(re.sub(r" in row \d+", "", str(warning.message)), warning.category, stacklevel=3)
     if counts is None:
         return table.unique()
     # Rows that differ as text can be the same after coding, so what DuckDB grouped is grouped once more.

@@ -30,6 +30,11 @@ def listed(values: Iterable[object]) -> str:
     return f"{', '.join(shown_values[:LONGEST_LIST])}, ... and {len(shown_values) - LONGEST_LIST} more"
 
 
+def plain_count(count: float) -> str:
+    """Return a number of rows as text: whole numbers in full, since 2e+06 reads badly."""
+    return str(int(count)) if float(count).is_integer() and count < 1e15 else f"{count:g}"
+
+
 def one_line(text: str) -> str:
     """Return the text with every run of white space, line ends included, made one blank."""
     return " ".join(text.split())

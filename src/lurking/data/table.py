@@ -24,7 +24,7 @@ from lurking.data.coding import (
 from lurking.data.column import Column, ColumnSummary, decoded
 from lurking.data.frames import pandas_frame, source_from_frame
 from lurking.data.intervals import with_numbers_in_intervals
-from lurking.data.messages import listed, shown, unknown_column
+from lurking.data.messages import listed, plain_count, shown, unknown_column
 from lurking.data.patterns import Patterns, rank_rows, summed_weights
 from lurking.data.sources import (
     RawColumn,
@@ -310,7 +310,7 @@ class Table:
         return Table(tuple(columns), self.n_rows, self.weights, self.has_weights, dict(columns), self.home)
 
     def _title(self) -> str:
-        weighted = f", weights summing to {self.n:g}" if self.has_weights else ""
+        weighted = f", weights summing to {plain_count(self.n)}" if self.has_weights else ""
         return f"Table: {self.n_rows} rows{weighted}, {len(self.columns)} columns"
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincc, xlogy
 
+from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import TooLarge
 from lurking.inference.network import Network
@@ -56,9 +57,11 @@ class Goodness:
             test = f"on {freedom} degrees of freedom, "
             test += "table too sparse for a p-value" if self.p_value is None else f"p = {self.p_value:.3g}"
         pearson = "too large" if self.x_squared is None else f"{self.x_squared:.2f}"
+        first = f"ln p(y|θ) = {self.loglik:.4f}, AIC {self.aic:.2f}, BIC {self.bic:.2f} (lower is better)\n"
+        if not self.n_complete:
+            return first + "no row is complete, so there is no table of counts to test the model on"
         return (
-            f"ln p(y|θ) = {self.loglik:.4f}, AIC {self.aic:.2f}, BIC {self.bic:.2f} (lower is better)\n"
-            f"G² = {self.g_squared:.2f}, X² = {pearson}, {test} ({self.n_complete:g} complete rows)"
+            first + f"G² = {self.g_squared:.2f}, X² = {pearson}, {test} ({plain_count(self.n_complete)} complete rows)"
         )
 
 

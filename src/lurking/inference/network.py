@@ -180,8 +180,12 @@ class Network:
 
     def hidden_probabilities(self, data: Any) -> dict[str, FloatArray]:
         """Return {hidden variable: p(state | row)}, each (rows, states)."""
-        coded = self._coded(data)
-        return {name: self._marginals(coded, name) for name in self.dag.hidden}
+        engine, inverse = self._compile(self._coded(data), list(self.dag.hidden))
+        result = {}
+        for name in self.dag.hidden:
+            result[name] = engine.pattern_marginals(self._log_theta, self.layout.index[name])[inverse]
+            _refuse_impossible(~(result[name].sum(axis=1) > 0.5))
+        return result
 
     def predict(self, data: Any, target: str) -> Prediction:
         """Return p(target | the other cells of each row); the target's own column, if any, is not looked at."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from lurking.errors import DataError, FormatError, StructureError
 from lurking.graph.dag import Dag
 from lurking.graph.parse import expand_ranges
+from lurking.io.networks import is_bif, read_network
 
 
 def parse_models(text: str, source: str = "the text") -> dict[str, Dag]:
@@ -30,6 +31,9 @@ def parse_models(text: str, source: str = "the text") -> dict[str, Dag]:
             raise FormatError(f"{source}, line {number}: model {name!r} has no arrows; write 'name: a[2] -> b c'")
         if name in models:
             raise FormatError(f"{source}, line {number}: model name {name!r} was used before; names must differ")
+        if is_bif(arrows):
+            models[name] = read_network(arrows).dag
+            continue
         try:
             for key, text in expand_ranges(arrows).items():
                 label = text if name == arrows else f"{name} ({key})" if key else name

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lurking.data.messages import plain_count
 from lurking.errors import OptionError, UnknownNameError
 from lurking.inference.goodness import Goodness, goodness_of_fit
 from lurking.inference.network import Network
@@ -172,7 +173,7 @@ class Fit:
     def __str__(self) -> str:
         problem = self.problem
         lines = [
-            f"{problem.full_dag}   ({problem.dimension} parameters, n = {problem.n:g})",
+            f"{problem.full_dag}   ({problem.dimension} parameters, n = {plain_count(problem.n)})",
             f"{self.method}: objective {self.objective:.4f}; {self.status.sentence} ({self.n_iter} E-steps)",
             f"starts: {self.spread}",
         ]

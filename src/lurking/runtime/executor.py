@@ -75,6 +75,8 @@ def map_in_order(
     if executor is None and not interruptible and (worker_count(workers) == 1 or len(items) <= 1):
         try:
             for item in items:
+                if stop is not None and stop.is_set and results:
+                    break
                 results.append(function(item))
                 done(len(results))
         except KeyboardInterrupt:

@@ -140,7 +140,7 @@ def test_a_memory_that_is_no_size(tmp_path, memory):
 
 
 def test_too_little_memory_tells_the_least(tmp_path):
-    with pytest.raises(OptionError, match=r"memory is '10MB'; the least .* is 128 MiB"):
+    with pytest.raises(OptionError, match=r"memory is '10MB'; the least .* is 160 MiB"):
         lk.read(written(frame(), tmp_path, "csv"), memory="10MB")
 
 
