@@ -9,7 +9,7 @@ DEVELOPMENT := $(VENV)/.development
 # Compiled kernels are cached by the text of all kernels: Numba itself does not notice a change in a called module.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(shell cat src/lurking/kernels/*.py src/lurking/kernels/cpu/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench bench-growth docs clean
 
 demo: $(RUNTIME)  ## the main job on a bundled real data set, ending in a table and a picture
 	$(BIN)/lurking demo --out out
@@ -26,6 +26,10 @@ lint: $(DEVELOPMENT)  ## style, types, layers
 bench: $(DEVELOPMENT)  ## speed against peers, in an environment of their own
 	$(BIN)/python benchmarks/make_peers.py
 	$(BIN)/python benchmarks/run.py
+
+bench-growth: $(DEVELOPMENT)  ## how an E-step grows with rows, columns, states and tree width, and a roofline
+	$(BIN)/python benchmarks/make_peers.py
+	$(BIN)/python benchmarks/growth.py
 
 docs: $(DEVELOPMENT)  ## run every code block of the documentation, then build it into site/
 	$(BIN)/python -m pytest tests/docs

@@ -203,7 +203,7 @@ def main() -> None:
     from roofline import roofline, sentence
 
     parser = argparse.ArgumentParser(description="growth of lurking's E-step")
-    parser.add_argument("--quick", action="store_true", help="smaller sizes: about a minute")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes: about two minutes")
     parser.add_argument("--out", type=Path, default=BENCHMARKS.parent / "out", help="folder of the results")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ def run_peer(script: str, peer: str, *arguments: object, timeout: float = PEER_T
     except (FileNotFoundError, subprocess.TimeoutExpired) as failure:
         return {"peer": peer, "error": type(failure).__name__}
     lines = done.stdout.splitlines()
-    if "No module named" in done.stderr:
+    if done.returncode != 0 and "No module named" in done.stderr:
         return {"peer": peer, "error": "not installed"}
     if done.returncode != 0 or not lines:
         print(done.stderr, file=sys.stderr)
