@@ -139,9 +139,8 @@ class Table:
         drop: Iterable[str] = (),
     ) -> Table:
         """Return a table from an array of shape (n_rows, p); NaN and None are missing, names default to x0, x1, ..."""
-        names = None if columns is None else names_given(columns)
-        coding = Coding.from_options(levels, categorical, continuous, drop)
-        return assemble(source_from_array(array, names), coding, weights)
+        source = source_from_array(array, None if columns is None else names_given(columns))
+        return assemble(source, Coding.from_options(levels, categorical, continuous, drop), weights)
 
     @classmethod
     def from_codes(cls, columns: Mapping[str, tuple[CodeArray, Sequence[Level]]]) -> Table:
