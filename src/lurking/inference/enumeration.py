@@ -95,12 +95,8 @@ class EnumerationEngine(Engine):
         return list(groups.values())
 
     def _offsets(self, j: int, rows: IntArray) -> IntArray:
-        """Return the flat positions of family j in the given patterns, all its variables observed there."""
-        strides = self.layout.strides[j]
-        positions = np.full(len(rows), self.layout.offsets[j], np.int64)
-        for variable, stride in strides.items():
-            positions += stride * self.codes[rows, variable].astype(np.int64)
-        return positions
+        """Return the flat positions of family j in the given patterns, free variables at state 0."""
+        return self.layout.positions(j, self.codes, rows)
 
     def _count_complete(self) -> FloatArray:
         counts = np.zeros(self.layout.size)

@@ -105,10 +105,7 @@ class JunctionEngine(Engine):
 
     def _offsets(self, j: int, rows: IntArray) -> IntArray:
         """Return the flat positions of family j in the given patterns, free variables at state 0."""
-        positions = np.full(len(rows), self.layout.offsets[j], np.int64)
-        for variable, stride in self.layout.strides[j].items():
-            positions += stride * np.maximum(self.codes[rows, variable], 0).astype(np.int64)
-        return positions
+        return self.layout.positions(j, self.codes, rows)
 
     def _positions(self, families: IntArray) -> tuple[IntArray, IntArray]:
         """Return the flat positions of all tables that meet a free variable, and the place of each among them."""

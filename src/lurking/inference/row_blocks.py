@@ -96,10 +96,11 @@ class BlockEngine(Engine):
     ----------
     layout : where the parameters live.
     blocks : codes (rows, nodes), −1 where unobserved, and weights (rows,), block after block.
+    n_blocks : how many there are.
     prune : leave unobserved cells without observed descendant out of their row.
     make : makes the engine of one block.
     shelf : where compiled rows are kept.
-    progress : told how many blocks are compiled, and by `watch` how many an E-step has done.
+    progress : told how many blocks are compiled, and in every E-step how many are done.
     """
 
     def __init__(

@@ -15,6 +15,30 @@ import numpy as np
 from lurking.types import BoolArray, FloatArray, IntArray
 
 
+def completions(
+    cardinalities: Sequence[int],
+    parents: Sequence[Sequence[int]],
+    offsets: Sequence[int],
+    row: IntArray,
+    keep: BoolArray,
+) -> list[list[int]]:
+    """Return, for every joint state of a row's unobserved cells, the flat positions of the families that are kept."""
+    nodes = [j for j in range(len(cardinalities)) if keep[j]]
+    free = [j for j in nodes if row[j] < 0]
+    entries: list[list[int]] = []
+    for states in itertools.product(*(range(cardinalities[j]) for j in free)):
+        values = row.copy()
+        values[free] = states
+        index = []
+        for j in nodes:
+            configuration = 0
+            for parent in parents[j]:
+                configuration = configuration * cardinalities[parent] + int(values[parent])
+            index.append(offsets[j] + configuration * cardinalities[j] + int(values[j]))
+        entries.append(index)
+    return entries
+
+
 def expect(
     cardinalities: Sequence[int],
     parents: Sequence[Sequence[int]],
@@ -37,21 +61,8 @@ def expect(
     counts = np.zeros_like(potentials)
     log_z = 0.0
     for row, keep, weight in zip(codes, kept, weights, strict=True):
-        nodes = [j for j in range(len(cardinalities)) if keep[j]]
-        free = [j for j in nodes if row[j] < 0]
-        entries: list[list[int]] = []
-        scores: list[float] = []
-        for states in itertools.product(*(range(cardinalities[j]) for j in free)):
-            values = row.copy()
-            values[free] = states
-            index = []
-            for j in nodes:
-                configuration = 0
-                for parent in parents[j]:
-                    configuration = configuration * cardinalities[parent] + int(values[parent])
-                index.append(offsets[j] + configuration * cardinalities[j] + int(values[j]))
-            entries.append(index)
-            scores.append(float(sum(potentials[i] for i in index)))
+        entries = completions(cardinalities, parents, offsets, row, keep)
+        scores = [float(sum(potentials[i] for i in index)) for index in entries]
         top = max(scores)
         if weight == 0.0:
             continue

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
+from lurking.kernels.reference.enumeration import completions
 from lurking.types import BoolArray, FloatArray, IntArray
 
 
@@ -26,20 +26,8 @@ def draw_counts(
     """
     counts = np.zeros_like(potentials)
     for row, keep, weight in zip(codes, kept, weights, strict=True):
-        nodes = [j for j in range(len(cardinalities)) if keep[j]]
-        free = [j for j in nodes if row[j] < 0]
-        entries, scores = [], []
-        for states in itertools.product(*(range(cardinalities[j]) for j in free)):
-            values = row.copy()
-            values[free] = states
-            index = []
-            for j in nodes:
-                configuration = 0
-                for parent in parents[j]:
-                    configuration = configuration * cardinalities[parent] + int(values[parent])
-                index.append(offsets[j] + configuration * cardinalities[j] + int(values[j]))
-            entries.append(index)
-            scores.append(float(sum(potentials[i] for i in index)))
+        entries = completions(cardinalities, parents, offsets, row, keep)
+        scores = [float(sum(potentials[i] for i in index)) for index in entries]
         masses = np.exp(np.asarray(scores) - max(scores))
         for index, drawn in zip(entries, generator.multinomial(int(weight), masses / masses.sum()), strict=True):
             counts[index] += drawn

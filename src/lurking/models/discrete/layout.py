@@ -9,7 +9,7 @@ import numpy as np
 
 from lurking.errors import StructureError
 from lurking.graph.dag import Dag
-from lurking.types import FloatArray, IntArray, read_only
+from lurking.types import CodeArray, FloatArray, IntArray, read_only
 
 
 class Layout:
@@ -72,6 +72,13 @@ class Layout:
     def row_of(self) -> IntArray:
         """(P,) the row of each flat position."""
         return read_only(np.repeat(np.arange(len(self.row_start) - 1), np.diff(self.row_start)))
+
+    def positions(self, j: int, codes: CodeArray, rows: IntArray) -> IntArray:
+        """Return the flat positions of family j in some rows of codes (u, nodes), unobserved variables at state 0."""
+        result = np.full(len(rows), self.offsets[j], np.int64)
+        for variable, stride in self.strides[j].items():
+            result += stride * np.maximum(codes[rows, variable], 0).astype(np.int64)
+        return result
 
     def row_sums(self, flat: FloatArray) -> FloatArray:
         """Return the sum of each row, (R,)."""
