@@ -14,6 +14,8 @@ from lurking.types import CodeArray, FloatArray, IntArray
 LARGEST_KEY = 2**62
 COUNTING_FACTOR = 4
 COUNTING_FLOOR = 4096
+UNOBSERVED, CONSTANT = -1, -2
+FILL = {UNOBSERVED: -1, CONSTANT: 0}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,6 +49,23 @@ class Patterns:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def arranged(self, places: tuple[int, ...]) -> CodeArray:
+        """Return codes (u, places): of each place that column, −1 throughout for `UNOBSERVED`, 0 for `CONSTANT`.
+
+        Structures over the same columns ask for the same arrangement; the last one is kept.
+        """
+        kept = self.__dict__.get("_arranged")
+        if kept is not None and kept[0] == places:
+            arranged: CodeArray = kept[1]
+            return arranged
+        # One column after the other in memory: that is how they are read.
+        codes = np.empty((len(self.codes), len(places)), np.int32, order="F")
+        for k, place in enumerate(places):
+            codes[:, k] = self.codes[:, place] if place >= 0 else FILL[place]
+        codes.flags.writeable = False
+        self.__dict__["_arranged"] = (places, codes)
+        return codes
 
     def __repr__(self) -> str:
         return f"Patterns({len(self)} unique of {len(self.inverse)} rows over {', '.join(self.columns)})"

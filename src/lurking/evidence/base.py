@@ -84,18 +84,26 @@ class Score:
     summary: str
     options: tuple[str, ...]
     """Names of the options that only this score understands (its keyword-only arguments)."""
+    fit_of: Callable[[Mapping[str, Any]], str | None]
+    """Which fit the score is read off, given the options of all scores; None when it needs more than one fit."""
 
 
 _SCORES: dict[str, Score] = {}
 
 
-def register(name: str, function: ScoreFunction) -> None:
-    """Add a score; its docstring's first line is its summary."""
+def register(
+    name: str, function: ScoreFunction, fit_of: Callable[[Mapping[str, Any]], str | None] = lambda _own: None
+) -> None:
+    """Add a score; its docstring's first line is its summary.
+
+    A score that is read off a fit names the fit's method in `fit_of`, so that fits of many structures can be made
+    together before the score is asked.
+    """
     if name != name.lower() or name in _SCORES:
         raise OptionError(f"score name {name!r} is taken or not in lower case; choose another")
     parameters = inspect.signature(function).parameters.values()
     options = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
-    _SCORES[name] = Score(name, function, (inspect.getdoc(function) or "").partition("\n")[0], options)
+    _SCORES[name] = Score(name, function, (inspect.getdoc(function) or "").partition("\n")[0], options, fit_of)
 
 
 def _filled() -> dict[str, Score]:
@@ -117,10 +125,8 @@ def get_score(name: str) -> Score:
     return scores[name]
 
 
-def evaluate(
-    problem: Problem, names: Iterable[str], options: FitOptions, own: Mapping[str, Any]
-) -> dict[str, Evidence]:
-    """Return {name: Evidence}; fits are shared, and each score gets those of the `own` options that it knows."""
+def chosen_scores(names: Iterable[str], own: Mapping[str, Any]) -> list[Score]:
+    """Return the scores by name, refusing options that none of them understands."""
     scores = [get_score(name) for name in names]
     if not scores:
         raise OptionError(f"no score was asked for; choose from: {', '.join(_SCORES)}")
@@ -131,7 +137,14 @@ def evaluate(
                 f"option {option!r} is not understood by {', '.join(score.name for score in scores)}; "
                 f"their own options are: {', '.join(sorted(known)) or 'none'}"
             )
+    return scores
+
+
+def evaluate(
+    problem: Problem, names: Iterable[str], options: FitOptions, own: Mapping[str, Any]
+) -> dict[str, Evidence]:
+    """Return {name: Evidence}; fits are shared, and each score gets those of the `own` options that it knows."""
     return {
         score.name: score.function(problem, options, **{name: own[name] for name in score.options if name in own})
-        for score in scores
+        for score in chosen_scores(names, own)
     }

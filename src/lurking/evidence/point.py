@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lurking.errors import UndefinedScore, UnknownNameError
 from lurking.expfam import dirichlet
@@ -56,6 +58,11 @@ def point_estimate(problem: Problem, options: FitOptions, at: str) -> PointEstim
     if at not in POINTS:
         raise UnknownNameError("point estimate", at, POINTS)
     return PointEstimate(fit_problem(problem, at, options))
+
+
+def point_of(own: Mapping[str, Any]) -> str | None:
+    """Return the estimate that the options name; None when more is to be done than to read it off."""
+    return own.get("at", "map") if own.get("dimension", "standard") == "standard" else None
 
 
 def log_n(problem: Problem, score: str) -> float:

@@ -10,13 +10,14 @@ from lurking.evidence.draper import draper
 from lurking.evidence.exact import exact
 from lurking.evidence.map_likelihood import map_likelihood
 from lurking.evidence.mled import mled
-from lurking.evidence.vb import variational_bayes
+from lurking.evidence.point import point_of
+from lurking.evidence.vb import variational_bayes, variational_fit
 
 register("exact", exact)
-register("map-likelihood", map_likelihood)
-register("bic", bic)
-register("bicp", bicp)
-register("draper", draper)
-register("mled", mled)
-register("cs", cheeseman_stutz)
-register("vb", variational_bayes)
+register("map-likelihood", map_likelihood, fit_of=point_of)
+register("bic", bic, fit_of=point_of)
+register("bicp", bicp, fit_of=point_of)
+register("draper", draper, fit_of=point_of)
+register("mled", mled, fit_of=point_of)
+register("cs", cheeseman_stutz, fit_of=point_of)
+register("vb", variational_bayes, fit_of=variational_fit)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,11 @@ from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions, fit_problem
 
 STARTS = ("prior", "map")
+
+
+def variational_fit(own: Mapping[str, Any]) -> str | None:
+    """Return the fit behind the score; None when it starts at an estimate that must be fitted first."""
+    return "vb" if own.get("start", "prior") == "prior" else None
 
 
 def variational_bayes(problem: Problem, options: FitOptions, *, start: str = "prior", at: str = "map") -> Evidence:

@@ -91,6 +91,8 @@ def count_actions(colors: list[Hashable], edges: list[LabelledEdge], kept: list[
 
     By Lagrange: |Aut| / |{automorphisms that fix every kept vertex}|.
     """
+    if len(set(colors)) == len(colors):
+        return 1
     order = automorphism_order(ColoredGraph(colors, edges))
     if len(colors) - len(kept) < 2:
         return order

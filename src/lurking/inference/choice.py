@@ -20,6 +20,7 @@ from lurking.inference.components import (
 )
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.junction import JunctionEngine
+from lurking.inference.memory_of_rows import where_unobserved
 from lurking.models.discrete.layout import Layout
 from lurking.types import CodeArray, FloatArray, IntArray
 
@@ -75,10 +76,9 @@ def choose_engine(
     layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool, wanted: Sequence[int] = ()
 ) -> Engine:
     """Return the cheapest exact engine, part by part of the model; `TooLarge` when none fits."""
-    unobserved = codes < 0
-    if _states(layout, np.flatnonzero(unobserved.any(axis=0))) <= ALWAYS_ENUMERATED:
+    if _states(layout, np.flatnonzero(where_unobserved(codes)[0])) <= ALWAYS_ENUMERATED:
         return EnumerationEngine(layout, codes, weights, prune, wanted)
-    free = unobserved & kept_nodes(layout, codes, prune, wanted)
+    free = (codes < 0) & kept_nodes(layout, codes, prune, wanted)
     if _states(layout, np.flatnonzero(free.any(axis=0))) <= ALWAYS_ENUMERATED:
         return EnumerationEngine(layout, codes, weights, prune, wanted)
     return _Choice(layout, codes, weights, prune, wanted).engine(np.flatnonzero(free.any(axis=0)).tolist())

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lurking.inference.memory_of_rows import where_unobserved
 from lurking.models.discrete.layout import Layout
 from lurking.types import BoolArray, CodeArray, IntArray
 
@@ -112,13 +113,14 @@ class Opening(NamedTuple):
 
 def openings(layout: Layout, codes: CodeArray, splitter: Splitter) -> tuple[list[Opening], BoolArray | None]:
     """Return the rows grouped by what they leave open, and which nodes stay in each row (None: the same in all)."""
-    unobserved = codes < 0
     if not len(codes):
         return [], None
-    if np.array_equal(unobserved.any(axis=0), unobserved.all(axis=0)):
-        mask = _mask(unobserved[0])
+    in_some, in_all = where_unobserved(codes)
+    if np.array_equal(in_some, in_all):
+        mask = _mask(in_all)
         keep = splitter.kept(mask)
         return [Opening(mask & keep, keep, np.arange(len(codes)))], None
+    unobserved = codes < 0
     kept = kept_nodes(layout, codes, splitter.prune, list(bits(splitter.wanted)))
     free = unobserved & kept
     is_open: BoolArray = np.any(free, axis=0)

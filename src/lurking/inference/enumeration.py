@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,10 +20,11 @@ from lurking.errors import TooLarge
 from lurking.inference.base import Engine
 from lurking.inference.components import Splitter, openings
 from lurking.inference.joining import NOT_JOINED, Choices, JoinedGroup, assemble, join
+from lurking.inference.memory_of_rows import remembered, where_unobserved
 from lurking.kernels.program import Program, plain_slots, starts
 from lurking.models.discrete.layout import Layout
 from lurking.runtime.memory import available_bytes, count_in_words, in_words, is_affordable
-from lurking.types import CodeArray, FloatArray, IntArray
+from lurking.types import BoolArray, CodeArray, FloatArray, IntArray, read_only
 
 BYTES_PER_CELL = 20
 STATE_LIMIT = 1 << 26
@@ -163,6 +165,12 @@ class EnumerationEngine(Engine):
         return result
 
 
+@lru_cache(maxsize=256)
+def _moves(cards: tuple[int, ...], strides: tuple[int, ...]) -> IntArray:
+    """Return how far each joint state moves the flat index, (S,), the last variable fastest."""
+    return read_only(np.tensordot(np.asarray(strides), np.indices(cards).reshape(len(cards), -1), 1))
+
+
 class _Compiler:
     """Builds the `Program` of an engine; lives only while the engine is made."""
 
@@ -178,6 +186,7 @@ class _Compiler:
         self.fixed_start: list[int] = []
         self.joined: list[JoinedGroup] = []
         self.cells = 0
+        self.has_gaps: BoolArray = where_unobserved(engine.codes)[0]
 
     def compile(self) -> tuple[Program | None, IntArray]:
         """Return the program and the flat positions of its potentials."""
@@ -216,7 +225,7 @@ class _Compiler:
     def _add(self, group: Group) -> None:
         """Append one group: its unique rows, expanded tables and slots."""
         layout = self.layout
-        free = {v: axis for axis, v in enumerate(group.variables)}
+        free = set(group.variables)
         group.cards = tuple(layout.cardinalities[v] for v in group.variables)
         group.states = math.prod(group.cards)
         families = sorted(group.families)
@@ -224,25 +233,33 @@ class _Compiler:
         seen = {j: [v for v in layout.strides[j] if v not in free] for j in families}
         observed = sorted({v for variables in seen.values() for v in variables})
         patterns = group.all_patterns
-        columns = [self.engine.codes[patterns, v] for v in observed]
-        cards = [layout.cardinalities[v] for v in observed]
-        group.row_of_pattern, first_of_row = rank_rows(columns, cards, len(patterns))
-        codes = {v: column[first_of_row].astype(np.int64) for v, column in zip(observed, columns, strict=True)}
-        weights = summed_weights(group.row_of_pattern, self.engine.weights[patterns], len(first_of_row))
-        grid = np.indices(group.cards).reshape(len(group.cards), -1)
+        everywhere = len(group.patterns) == 1 and len(patterns) == len(self.engine.codes)
+        columns = [self.engine.codes[:, v] if everywhere else self.engine.codes[patterns, v] for v in observed]
+        weights = self.engine.weights if everywhere else self.engine.weights[patterns]
+        cards = tuple(layout.cardinalities[v] for v in observed)
+
+        def ranked() -> tuple[IntArray, list[IntArray]]:
+            row_of_pattern, first_of_row = rank_rows(columns, cards, len(patterns))
+            return row_of_pattern, [column[first_of_row].astype(np.int64) for column in columns]
+
+        group.row_of_pattern, distinct = (
+            remembered(self.engine.codes, (*observed, *cards), ranked) if everywhere else ranked()
+        )
+        codes = dict(zip(observed, distinct, strict=True))
+        weights = summed_weights(group.row_of_pattern, weights, int(group.row_of_pattern.max(initial=-1)) + 1)
         fixed = [j for j in families if not seen[j]]
         moving = [j for j in families if seen[j]]
         self.fixed_start.append(self.cells)
         for j in fixed:
-            self._append_cells(self._shifts(j, free, grid))
+            self._append_cells(self._shifts(j, group))
         choices = Choices([], [])
         for j in moving:
             positions, rank = self._configurations(j, seen[j], [codes[v] for v in seen[j]])
             self._check(len(positions) * group.states, 1, group)
             choices.codes.append(rank)
             choices.cells.append(np.arange(self.cells, self.cells + len(positions) * group.states, group.states))
-            self._append_cells((positions[:, None] + self._shifts(j, free, grid)).ravel())
-        if any(column.min(initial=0) < 0 for column in codes.values()):
+            self._append_cells((positions[:, None] + self._shifts(j, group)).ravel())
+        if any(self.has_gaps[v] and codes[v].min(initial=0) < 0 for v in observed):
             for k, j in enumerate(moving):
                 absent = np.logical_or.reduce([codes[v] < 0 for v in seen[j]])
                 if absent.any():
@@ -269,11 +286,10 @@ class _Compiler:
             result.append(own.ravel())
         return result
 
-    def _shifts(self, j: int, free: dict[int, int], grid: IntArray) -> IntArray:
+    def _shifts(self, j: int, group: Group) -> IntArray:
         """Return the flat position of family j for every joint state, observed variables at state 0, (S,)."""
         strides = self.layout.strides[j]
-        shifts = self.layout.offsets[j] + sum(strides[v] * grid[free[v]] for v in strides if v in free)
-        return np.asarray(shifts, np.int64)
+        return self.layout.offsets[j] + _moves(group.cards, tuple(strides.get(v, 0) for v in group.variables))
 
     def _configurations(self, j: int, seen: list[int], codes: list[IntArray]) -> tuple[IntArray, IntArray]:
         """Return the positions of the observed configurations of family j and which one each row has.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lurking.data.patterns import Patterns, rank_rows
+from lurking.data.patterns import CONSTANT, UNOBSERVED, Patterns, rank_rows
 from lurking.data.table import Table, as_table
 from lurking.errors import DataError, OptionError, StructureError, TooLarge, UnknownNameError, nearest_hint
 from lurking.graph.dag import Dag
@@ -128,7 +128,13 @@ class Problem:
         """(u, nodes) unique rows over all nodes, −1 where unobserved."""
         patterns = shared_patterns(self.dag, self.table)
         place = {name: k for k, name in enumerate(patterns.columns)}
-        return node_codes(self.layout, patterns.codes[:, [place[name] for name in self.dag.observed]])
+        # A variable with a single state is never in doubt, observed or not.
+        return patterns.arranged(
+            tuple(
+                CONSTANT if cardinality == 1 else place.get(name, UNOBSERVED)
+                for name, cardinality in zip(self.layout.nodes, self.layout.cardinalities, strict=True)
+            )
+        )
 
     @cached_property
     def pattern_weights(self) -> FloatArray:
@@ -216,6 +222,10 @@ class Problem:
         if keep(result):
             self._memory[key] = result
         return result
+
+    def remembers(self, key: Hashable) -> bool:
+        """Whether a value is stored under `key`."""
+        return key in self._memory
 
     @cached_property
     def full_pseudo(self) -> tuple[Layout, FloatArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ from lurking.inference.problem import Problem
 from lurking.inference.row_blocks import BlockEngine
 from lurking.kernels.program import Rule
 from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues
-from lurking.learn.init import draw_start, given_start
+from lurking.learn.init import draw_starts, given_start
 from lurking.learn.loop import Climb, Climber, ClimbOptions, Status, rule_of
 from lurking.models.discrete.document import versions
 from lurking.runtime.executor import StopFlag, map_in_order, worker_count
@@ -30,6 +30,7 @@ from lurking.types import FloatArray, read_only
 
 SAME_OPTIMUM = 1e-3
 TABLE_OPTIONS = ("weights", "drop", "levels", "categorical", "continuous", "na_values", "columns")
+ONE_CALL_BELOW = 1e9  # multiplications of all starts up to which they are one kernel call: a second at most
 SERIAL_BELOW = 200_000  # multiplications of one E-step below which threads cost more than they bring
 
 
@@ -83,6 +84,11 @@ class FitOptions:
         """The options of each start's climb."""
         return ClimbOptions(self.max_iter, self.tol, self.accelerate)
 
+    @cached_property
+    def at_rest(self) -> FitOptions:
+        """The same without what only matters while a fit runs."""
+        return replace(self, executor=None, stop=StopFlag(), progress=Silent())
+
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Return the names of all options."""
@@ -101,8 +107,9 @@ class FitOptions:
                 raise UnknownNameError("option", name, cls.names())
         return cls(**options)
 
+    @cached_property
     def key(self) -> tuple[object, ...]:
-        """Return what tells two fits of one problem apart."""
+        """What tells two fits of one problem apart."""
         init = None if self.init is None else tuple((k, np.asarray(v).tobytes()) for k, v in sorted(self.init.items()))
         sequence = self.seed if isinstance(self.seed, np.random.SeedSequence) else None
         seed = self.seed if sequence is None else (str(sequence.entropy), sequence.spawn_key)
@@ -232,21 +239,30 @@ class Fit:
 def fit_problem(problem: Problem, method: str, options: FitOptions) -> Fit:
     """Fit a compiled problem; equal (method, options) are fitted once and shared."""
     return problem.remember(
-        ("fit", method, options.key()),
+        ("fit", method, options.key),
         lambda: _fit(problem, method, options),
         keep=lambda fit: fit.status is not Status.INTERRUPTED,
     )
 
 
+def remember_fit(problem: Problem, options: FitOptions, fit: Fit) -> None:
+    """Let `fit_problem` find a fit that was made elsewhere."""
+    problem.remember(("fit", fit.method, options.key), lambda: fit)
+
+
+def has_fit(problem: Problem, method: str, options: FitOptions) -> bool:
+    """Whether `fit_problem` would find this fit made."""
+    return problem.remembers(("fit", method, options.key))
+
+
 def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
-    rule, stop = rule_of(method), options.stop
-    was_set = stop.is_set
+    stop, was_set = options.stop, options.stop.is_set
     problem.watch(options.progress, options.workers)
-    climber = Climber(problem.engine, problem.pseudo, rule, problem.n)
+    climber = Climber(problem.engine, problem.pseudo, rule_of(method), problem.n)
     if options.tournament:
         climbs = _tournament(climber, problem, options)
     else:
-        starts = _starts(problem, options, 1 if not problem.engine.active.size else options.restarts)
+        starts = starting_points(problem, options, options.restarts)
         options.progress.begin(f"{method} starts", len(starts))
         try:
             climbs = _climb_all(climber, problem, starts, options, options.climb)
@@ -254,11 +270,17 @@ def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
             options.progress.end()
     if not climbs or (stop.is_set and not was_set and not options.keep_interrupted):
         raise KeyboardInterrupt
+    fit = outcome(problem, method, options, climber, climbs)
+    return replace(fit, status=Status.INTERRUPTED) if stop.is_set else fit
+
+
+def outcome(problem: Problem, method: str, options: FitOptions, climber: Climber, climbs: Sequence[Climb]) -> Fit:
+    """Return the best of the climbs as a fit."""
     best = max(range(len(climbs)), key=lambda k: (climbs[k].objective, -k))
     climb = climbs[best]
     if any(other.status is Status.IMPOSSIBLE for other in climbs):
         raise OptionError("init gives probability 0 to some row of the data; use positive probabilities")
-    status = Status.INTERRUPTED if stop.is_set else climb.status
+    status = climb.status
     if options.init is not None and best == 0 and _is_saddle(climber, problem, climb, options):
         status = Status.SADDLE
     return Fit(
@@ -270,22 +292,22 @@ def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
         seed=options.seed,
         spread=Spread(tuple(c.objective for c in climbs), max(SAME_OPTIMUM, 100.0 * options.tol * problem.n)),
         problem=problem,
-        options=replace(options, executor=None, stop=StopFlag(), progress=Silent()),
+        options=options.at_rest,
         potentials=climb.potentials,
         counts=climb.counts,
         log_z=climb.log_z,
     )
 
 
-def _starts(problem: Problem, options: FitOptions, count: int) -> list[FloatArray]:
-    """Return the starting potentials; the k-th does not depend on how many there are, nor on `init`."""
-    drawn = generators(options.seed, count)
-    starts = []
-    for k, generator in enumerate(drawn):
-        if k == 0 and options.init is not None:
-            starts.append(given_start(problem.layout, options.init))
-        else:
-            starts.append(draw_start(problem.layout, problem.pseudo, generator))
+def starting_points(problem: Problem, options: FitOptions, count: int) -> list[FloatArray]:
+    """Return the starting potentials; the k-th does not depend on how many there are, nor on `init`.
+
+    One is enough where nothing is unobserved.
+    """
+    count = count if problem.engine.active.size else 1
+    starts = draw_starts(problem.layout, problem.pseudo, options.seed, count)
+    if options.init is not None:
+        starts[0] = given_start(problem.layout, options.init)
     return starts
 
 
@@ -293,7 +315,13 @@ def _climb_all(
     climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
 ) -> list[Climb]:
     """Climb from every start: small problems one after the other, large ones on threads that can be interrupted."""
-    is_small = problem.engine.cost < SERIAL_BELOW
+    cost = problem.engine.cost
+    is_tiny = cost * len(starts) * climb.max_iter < ONE_CALL_BELOW
+    if is_tiny and options.executor is None and problem.engine.program is not None:
+        climbs = climber.climb_all(starts, climb, options.stop)
+        options.progress.update(len(climbs))
+        return climbs
+    is_small = cost < SERIAL_BELOW
     if isinstance(problem.engine, BlockEngine):
         # Threads are at work on the blocks of each E-step, whose progress is shown instead. The climb itself runs on
         # one thread, so that an interrupt ends it at its next iteration and what it has reached is kept.
@@ -320,7 +348,7 @@ def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> list
 
     chickering-heckerman-1996 §3 with 64 copies: 64 × 1, 32 × 2, 16 × 4, … , 1.
     """
-    points = _starts(problem, options, options.tournament)
+    points = starting_points(problem, options, options.tournament)
     iterations = 1
     while len(points) > 1:
         short = ClimbOptions(iterations, 0.0, False)

@@ -9,24 +9,47 @@ import numpy as np
 
 from lurking.errors import OptionError
 from lurking.models.discrete.layout import Layout
+from lurking.runtime.rng import Seed, generators
 from lurking.types import FloatArray
 
 LEAST_SHAPE = 0.1
+MOST_KEPT = 1 << 16  # numbers drawn that are kept for the next structure
 
 
-def draw_start(layout: Layout, pseudo: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """Return ln θ drawn from the prior, kept away from the symmetric saddle and from the vertices, (P,).
+def draw_starts(layout: Layout, pseudo: FloatArray, seed: Seed, count: int) -> list[FloatArray]:
+    """Return `count` times ln θ drawn from the prior, (P,), kept away from the symmetric saddle and the vertices.
 
     Each row is drawn from a Dirichlet with the prior's mean and its strength Σ_k λ_jlk held between r/2 and r: a
     strong prior would draw nearly equal rows (the saddle where hidden states are the same), a weak one would draw
-    zeros that EM can never leave. For ½ ≤ λ ≤ 1 (symmetric) this is the prior itself.
+    zeros that EM can never leave. For ½ ≤ λ ≤ 1 (symmetric) this is the prior itself. The k-th start does not depend
+    on `count`.
     """
     strength = layout.row_sums(pseudo)
-    width = np.diff(layout.row_start).astype(np.float64)
-    held = np.clip(strength, 0.5 * width, width)
+    width = layout.row_start[1:] - layout.row_start[:-1]
+    held = np.minimum(np.maximum(strength, 0.5 * width), width)
     shape = np.maximum(pseudo * (held / strength)[layout.row_of], LEAST_SHAPE)
-    theta = layout.normalise(np.maximum(generator.standard_gamma(shape), 1e-100))
-    return np.asarray(np.log(theta))
+    drawn = _gammas(shape, seed, count)
+    sums = np.add.reduceat(drawn, layout.row_start[:-1], axis=1)
+    return list(np.log(drawn / sums[:, layout.row_of]))
+
+
+_last_drawn: list[tuple[int, int, FloatArray, FloatArray]] = []
+
+
+def _gammas(shape: FloatArray, seed: Seed, count: int) -> FloatArray:
+    """Return standard Gamma draws with the given shapes, (count, P), one generator per line.
+
+    Structures that are fitted one after the other have the same seed, and often one shape is the beginning of
+    another; so are the draws then, and the longest ones are kept.
+    """
+    size = len(shape)
+    for kept_seed, kept_count, kept_shape, kept in _last_drawn:
+        if (kept_seed, kept_count) == (seed, count) and np.array_equal(kept_shape[:size], shape):
+            return kept[:, :size]
+    drawn = np.maximum([generator.standard_gamma(shape) for generator in generators(seed, count)], 1e-100)
+    if type(seed) is int and size * count <= MOST_KEPT:
+        _last_drawn[:] = [(seed, count, shape, drawn)]
+    return drawn
 
 
 def given_start(layout: Layout, tables: Mapping[str, Any]) -> FloatArray:

@@ -7,9 +7,11 @@ and it is the reference that the kernel is tested against.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -17,7 +19,8 @@ from scipy.special import gammaln
 from lurking.errors import OptionError, PriorError, UnknownNameError
 from lurking.expfam import dirichlet
 from lurking.inference.base import Engine
-from lurking.kernels.program import Outcome, Rule
+from lurking.kernels.batch import Climbs
+from lurking.kernels.program import ClimbResult, Outcome, Rule
 from lurking.learn.python_loop import climb_in_python
 from lurking.runtime.executor import StopFlag
 from lurking.types import FloatArray, IntArray
@@ -78,20 +81,36 @@ class ClimbOptions:
             raise OptionError(f"accelerate is {self.accelerate!r}; it must be True or False")
 
 
-@dataclass(frozen=True)
 class Climb:
-    """Outcome of one start, over all flat positions.
+    """Outcome of one start.
 
-    `potentials` is the last evaluated point (ln θ for EM, E[ln θ] for VB), `counts` and `log_z` its E-step.
+    `trace` has the objective at every accepted point, `objective` is its last entry. `potentials` is the last evaluated
+    point (ln θ for EM, E[ln θ] for VB), `counts` and `log_z` its E-step, over all flat positions.
     """
 
-    status: Status
-    n_iter: int
-    objective: float
-    log_z: float
-    potentials: FloatArray
-    counts: FloatArray
-    trace: FloatArray
+    def __init__(self, engine: Engine, fixed: FixedPart, end: ClimbResult) -> None:
+        self._engine, self._fixed, self._end = engine, fixed, end
+        self.status = STATUS_OF[Outcome(end.outcome)] if engine.active.size else Status.CLOSED_FORM
+        self.n_iter = int(end.n_iter)
+        self.trace: FloatArray = np.asarray(end.trace)
+        self.objective = float(end.trace[-1]) if len(end.trace) else -math.inf
+        self.log_z = float(end.log_z) + fixed.log_z
+
+    # Of several starts only the best one is looked at more closely, so these wait until they are asked for.
+    @cached_property
+    def potentials(self) -> FloatArray:
+        """(P,) the last evaluated point."""
+        engine = self._engine
+        potentials = np.empty(engine.layout.size)
+        potentials[engine.active], potentials[engine.inactive] = self._end.potentials, self._fixed.potentials
+        return potentials
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """(P,) expected counts there."""
+        counts = self._engine.complete_counts.copy()
+        counts[self._engine.active] = self._end.counts
+        return counts
 
 
 def rule_of(method: str) -> Rule:
@@ -115,6 +134,35 @@ def added_counts(rule: Rule, pseudo: FloatArray) -> FloatArray:
     return pseudo
 
 
+class FixedPart(NamedTuple):
+    """What a climb leaves alone: potentials after one M step on the inactive rows, and what those contribute."""
+
+    potentials: FloatArray
+    """Of the inactive positions."""
+    constant: float
+    """Constant of the objective."""
+    log_z: float
+    """Share of log_z."""
+
+
+class PreparedStarts(NamedTuple):
+    """Starts of one climber: what the kernel takes (None when there is nothing for it), and the fixed part of each."""
+
+    climbs: Climbs | None
+    fixed: list[FixedPart]
+
+
+def climb_together(
+    prepared: Sequence[PreparedStarts], rule: Rule, n: float, options: ClimbOptions, stop: IntArray
+) -> list[list[ClimbResult]]:
+    """Climb from the starts of several climbers with the same rule and number of rows in one kernel call."""
+    from lurking.kernels.cpu.batch import climb_batch
+
+    items = [part.climbs for part in prepared if part.climbs is not None]
+    threshold = options.tol * max(n, 1.0)
+    return climb_batch(items, int(rule), threshold, int(options.max_iter), bool(options.accelerate), stop)
+
+
 class Climber:
     """Prepared to climb from any start: prior terms restricted to the active positions, constants of the rest.
 
@@ -127,7 +175,8 @@ class Climber:
         self.pseudo = pseudo
         self.added = added_counts(rule, pseudo)
         layout, active = engine.layout, engine.active
-        self.row_start: IntArray = compact_rows(layout.row_of, active)
+        program = engine.program
+        self.row_start: IntArray = compact_rows(layout.row_of, active) if program is None else program.row_start
         compact = pseudo[active]
         rows = np.add.reduceat(compact, self.row_start[:-1]) if active.size else np.empty(0)
         self.prior = (compact, gammaln(compact), rows, gammaln(rows), self.added[active])
@@ -135,41 +184,39 @@ class Climber:
 
     def climb(self, start: FloatArray, options: ClimbOptions, stop: StopFlag | None = None) -> Climb:
         """Climb from potentials `start` (P,)."""
-        engine, stop = self.engine, stop or StopFlag()
-        fixed_potentials, constant, fixed_log_z = self._fixed_part(start)
-        if not engine.active.size:
-            return self._closed_form(fixed_potentials, constant, fixed_log_z, options)
-        threshold = options.tol * max(self.n, 1.0)
-        begin = np.ascontiguousarray(start[engine.active])
-        if engine.program is not None:
-            from lurking.kernels.cpu.climb import climb
+        return self.climb_all([start], options, stop)[0]
 
-            result = climb(
-                engine.program,
-                int(self.rule),
-                self.prior,
-                begin,
-                constant,
-                threshold,
-                int(options.max_iter),
-                bool(options.accelerate),
-                stop.array,
-            )
-        else:
-            result = climb_in_python(self, begin, constant, threshold, options.max_iter, options.accelerate, stop.array)
-        potentials, counts = fixed_potentials, engine.complete_counts.copy()
-        potentials[engine.active] = result.potentials
-        counts[engine.active] = result.counts
-        trace = np.asarray(result.trace)
-        return Climb(
-            STATUS_OF[Outcome(result.outcome)],
-            int(result.n_iter),
-            float(trace[-1]) if trace.size else -math.inf,
-            float(result.log_z) + fixed_log_z,
-            potentials,
-            counts,
-            trace,
-        )
+    def climb_all(
+        self, starts: Sequence[FloatArray], options: ClimbOptions, stop: StopFlag | None = None
+    ) -> list[Climb]:
+        """Climb from each of the potentials (P,) in one kernel call."""
+        prepared = self.prepare(starts)
+        flag = (stop or StopFlag()).array
+        if prepared.climbs is not None:
+            return self.finish(prepared, climb_together([prepared], self.rule, self.n, options, flag)[0])
+        threshold = options.tol * max(self.n, 1.0)
+        active = self.engine.active
+        if not active.size:
+            return self.finish(prepared, [_closed_form(fixed, options) for fixed in prepared.fixed])
+        ends = [
+            climb_in_python(self, start[active], fixed.constant, threshold, options.max_iter, options.accelerate, flag)
+            for start, fixed in zip(starts, prepared.fixed, strict=True)
+        ]
+        return self.finish(prepared, ends)
+
+    def prepare(self, starts: Sequence[FloatArray]) -> PreparedStarts:
+        """Return what the kernel needs to climb from the potentials (P,), and what it leaves alone."""
+        fixed = [self._fixed_part(start) for start in starts]
+        program, active = self.engine.program, self.engine.active
+        if program is None or not active.size:
+            return PreparedStarts(None, fixed)
+        begin = np.stack([start[active] for start in starts])
+        constants = np.asarray([part.constant for part in fixed])
+        return PreparedStarts(Climbs(program, self.prior, begin, constants), fixed)
+
+    def finish(self, prepared: PreparedStarts, ends: Sequence[ClimbResult]) -> list[Climb]:
+        """Return the climbs, given their ends over the active positions."""
+        return [Climb(self.engine, fixed, end) for fixed, end in zip(prepared.fixed, ends, strict=True)]
 
     def resume(self, climb: Climb) -> FloatArray:
         """Return the potentials from which a climb goes on where `climb` stopped."""
@@ -177,41 +224,40 @@ class Climber:
             return dirichlet.expected_logs(self.engine.layout.row_start, self.pseudo + climb.counts)
         return climb.potentials
 
-    def _fixed_part(self, start: FloatArray) -> tuple[FloatArray, float, float]:
-        """Return potentials after one M step on the inactive rows, the objective's constant, their share of log_z."""
-        inactive = self.engine.inactive
-        potentials = start.copy()
+    def _fixed_part(self, start: FloatArray) -> FixedPart:
+        """Take one M step on the inactive rows."""
         if self.rule is Rule.VB:
-            potentials[inactive], constant, log_z = self._fixed_bound
-            return potentials, constant, log_z
+            return self._fixed_bound
+        inactive = self.engine.inactive
         if not inactive.size:
-            return potentials, self._density_constant, 0.0
+            return FixedPart(np.empty(0), self._density_constant, 0.0)
         layout, counts, added = self.engine.layout, self.engine.complete_counts, self.added
         totals = layout.row_sums(counts + added)[layout.row_of[inactive]]
         with np.errstate(divide="ignore", invalid="ignore"):
             moved = np.log((counts + added)[inactive] / totals)
         # A row without any count keeps its value.
-        potentials[inactive] = np.where(totals > 0.0, moved, start[inactive])
-        log_z = _weighted(counts[inactive], potentials[inactive])
-        constant = self._density_constant + _weighted(added[inactive], potentials[inactive])
-        return potentials, constant + log_z, log_z
+        potentials = np.where(totals > 0.0, moved, start[inactive])
+        log_z = _weighted(counts[inactive], potentials)
+        constant = self._density_constant + _weighted(added[inactive], potentials)
+        return FixedPart(potentials, constant + log_z, log_z)
 
     @cached_property
-    def _fixed_bound(self) -> tuple[FloatArray, float, float]:
+    def _fixed_bound(self) -> FixedPart:
         """The same for VB, where it does not depend on the start: E[ln θ], D(λ, N), Σ N E[ln θ] of inactive rows."""
         layout, inactive = self.engine.layout, self.engine.inactive
         if not inactive.size:
-            return np.empty(0), 0.0, 0.0
+            return FixedPart(np.empty(0), 0.0, 0.0)
         rows = compact_rows(layout.row_of, inactive)
         pseudo, counts = self.pseudo[inactive], self.engine.complete_counts[inactive]
         potentials = dirichlet.expected_logs(rows, pseudo + counts)
-        return potentials, dirichlet.log_evidence(rows, pseudo, counts), _weighted(counts, potentials)
+        return FixedPart(potentials, dirichlet.log_evidence(rows, pseudo, counts), _weighted(counts, potentials))
 
-    def _closed_form(self, potentials: FloatArray, objective: float, log_z: float, options: ClimbOptions) -> Climb:
-        """Nothing is unobserved: one M step is the answer; tol = 0 still reports `max_iter` (equal) entries."""
-        n_iter = options.max_iter if options.tol == 0.0 else 1
-        counts = self.engine.complete_counts.copy()
-        return Climb(Status.CLOSED_FORM, n_iter, objective, log_z, potentials, counts, np.full(n_iter, objective))
+
+def _closed_form(fixed: FixedPart, options: ClimbOptions) -> ClimbResult:
+    """Nothing is unobserved: one M step is the answer; tol = 0 still reports `max_iter` (equal) entries."""
+    n_iter = options.max_iter if options.tol == 0.0 else 1
+    nothing = np.empty(0)
+    return ClimbResult(int(Outcome.CONVERGED), n_iter, 0.0, nothing, nothing, np.full(n_iter, fixed.constant))
 
 
 def _weighted(weights: FloatArray, potentials: FloatArray) -> float:
@@ -225,5 +271,7 @@ def compact_rows(row_of: IntArray, positions: IntArray) -> IntArray:
     if not positions.size:
         return np.zeros(1, np.int64)
     rows = row_of[positions]
-    first = np.concatenate([[True], rows[1:] != rows[:-1]])
-    return np.append(np.flatnonzero(first), len(positions)).astype(np.int64)
+    result = np.empty(int(np.count_nonzero(rows[1:] != rows[:-1])) + 2, np.int64)
+    result[0], result[-1] = 0, len(positions)
+    result[1:-1] = np.flatnonzero(rows[1:] != rows[:-1]) + 1
+    return result

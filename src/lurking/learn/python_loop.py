@@ -95,7 +95,7 @@ def climb_in_python(
     accelerate: bool,
     stop: IntArray,
 ) -> ClimbResult:
-    """Climb from `start`; same arguments, same steps and same result as `lurking.kernels.cpu.climb.climb`."""
+    """Climb from `start`; same steps and same result as `lurking.kernels.cpu.climb.climb_into`."""
     is_vb = climber.rule is Rule.VB
     current = evaluate(climber, start, None if is_vb else start)
     allowed = max_iter if is_vb else max_iter + 1

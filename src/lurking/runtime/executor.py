@@ -44,8 +44,9 @@ def worker_count(workers: int | None) -> int:
 
 
 @contextmanager
-def _pool(workers: int, executor: Executor | None) -> Iterator[Executor]:
-    if executor is not None:
+def thread_pool(workers: int, executor: Executor | None = None) -> Iterator[Executor | None]:
+    """Hold a pool of threads: the executor given, or one for the time of the block; None for no workers."""
+    if executor is not None or workers < 1:
         yield executor
         return
     pool = ThreadPoolExecutor(workers, thread_name_prefix="lurking")
@@ -84,7 +85,8 @@ def map_in_order(
                 raise
             stop.set()
         return results
-    with _pool(worker_count(workers), executor) as pool:
+    with thread_pool(worker_count(workers), executor) as pool:
+        assert pool is not None
         futures: list[Future[Any]] = [pool.submit(function, item) for item in items]
         try:
             for future in futures:

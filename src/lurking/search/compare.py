@@ -13,31 +13,20 @@ from lurking.errors import (
     LurkingError,
     OptionError,
     StructureError,
-    TooLarge,
-    UndefinedScore,
     UnknownNameError,
     nearest_hint,
 )
 from lurking.evidence.api import split_options
-from lurking.evidence.base import Evidence, evaluate, get_score
+from lurking.evidence.base import get_score
 from lurking.graph.dag import Dag
 from lurking.graph.parse import expand_ranges
-from lurking.inference.problem import Problem, check_columns, shared_patterns
+from lurking.inference.problem import Problem, check_columns
 from lurking.learn.loop import Status
-from lurking.runtime.executor import StopFlag, map_in_order
+from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
 from lurking.search.posterior import StructurePosterior
+from lurking.search.scoring import Row, Scoring
 from lurking.types import Frame
-
-
-@dataclass(frozen=True)
-class Row:
-    """One model of a comparison with all its scores."""
-
-    name: str
-    dag: Dag
-    dimension: int
-    evidences: Mapping[str, Evidence]
 
 
 @dataclass(frozen=True)
@@ -125,22 +114,11 @@ def compare(
     inner = {"workers": workers if in_blocks else 1, "stop": stop, "keep_interrupted": True}
     of_problem, fit_options, own = split_options({**options, **inner})  # one seed for all
 
-    def one(index: int) -> Row | LurkingError:
-        try:
-            problem = Problem(dags[index], data, **of_problem)
-            evidences = evaluate(problem, chosen, fit_options, own)
-        except (TooLarge, UndefinedScore) as refusal:
-            return refusal
-        return Row(names[index], problem.full_dag, problem.dimension, evidences)
-
     check_columns(dags[0], data)
-    if in_blocks:
-        workers, executor = 1, None
-    else:
-        shared_patterns(dags[0], data)  # counted once here, not once per thread
+    scoring = Scoring(data, chosen, of_problem, fit_options, own, workers, executor, in_blocks)
     meter.begin("structures", len(dags))
     try:
-        rows = map_in_order(one, range(len(dags)), workers=workers, executor=executor, stop=stop, done=meter.update)
+        rows = scoring.rows(names, dags, meter.update)
     finally:
         meter.end()
     refusals = {name: row for name, row in zip(names, rows, strict=False) if isinstance(row, LurkingError)}

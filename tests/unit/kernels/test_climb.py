@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from lurking.graph.dag import Dag
 from lurking.inference.problem import ENGINES
-from lurking.kernels.cpu.climb import climb
+from lurking.kernels.batch import Climbs
+from lurking.kernels.cpu.batch import climb_batch
 from lurking.kernels.program import Outcome, Rule
 from lurking.learn.loop import Climber, ClimbOptions
 from lurking.learn.python_loop import climb_in_python
@@ -21,9 +22,8 @@ SPEED = pytest.mark.parametrize("accelerate", [False, True], ids=["plain", "acce
 def both(climber, start, threshold, max_iter, accelerate, stop=None):
     begin = np.ascontiguousarray(start[climber.engine.active])
     flag = (stop or StopFlag()).array
-    compiled = climb(
-        climber.engine.program, int(climber.rule), climber.prior, begin, 1.25, threshold, max_iter, accelerate, flag
-    )
+    climbs = Climbs(climber.engine.program, climber.prior, begin[None, :], np.asarray([1.25]))
+    compiled = climb_batch([climbs], int(climber.rule), threshold, max_iter, accelerate, flag)[0][0]
     plain = climb_in_python(climber, begin, 1.25, threshold, max_iter, accelerate, flag)
     return compiled, plain
 
@@ -165,3 +165,32 @@ def test_an_interrupt_ends_the_climb_with_the_point_so_far(rule):
     assert compiled.outcome == plain.outcome == Outcome.INTERRUPTED
     assert compiled.n_iter == plain.n_iter < 50
     assert np.isfinite(compiled.log_z)
+
+
+def test_a_batch_is_its_climbs_one_by_one():
+    layouts = [
+        Layout(Dag.parse("h[2] -> a b"), {"h": 2, "a": 2, "b": 3}),
+        Layout(Dag.parse("g[3] -> a; g h[2] -> b"), {"g": 3, "h": 2, "a": 2, "b": 3}),
+    ]
+    generator = np.random.default_rng(0)
+    items = []
+    for layout in layouts:
+        hidden = len(layout.nodes) - 2
+        seen = np.stack([generator.integers(0, 2, 40), generator.integers(-1, 3, 40)], axis=1)
+        codes = np.full((40, len(layout.nodes)), -1, np.int32)
+        codes[:, [layout.index["a"], layout.index["b"]]] = seen
+        assert hidden == len(layout.dag.hidden)
+        engine = ENGINES["enumeration"](layout, codes, np.ones(40), False)
+        climber = Climber(engine, np.ones(layout.size), Rule.VB, 40.0)
+        starts = np.log(layout.normalise(generator.random(layout.size) + 0.1))[engine.active]
+        starts = np.stack([starts, starts[::-1].copy(), starts + 0.1])
+        items.append(Climbs(engine.program, climber.prior, starts, np.asarray([0.0, 1.0, 2.0])))
+    flag = StopFlag().array
+    together = climb_batch(items, int(Rule.VB), 1e-7, 200, True, flag)
+    for item, ends in zip(items, together, strict=True):
+        for k, end in enumerate(ends):
+            single = Climbs(item.program, item.prior, item.starts[k : k + 1], item.constants[k : k + 1])
+            alone = climb_batch([single], int(Rule.VB), 1e-7, 200, True, flag)[0][0]
+            assert (end.outcome, end.n_iter, end.log_z) == (alone.outcome, alone.n_iter, alone.log_z)
+            for name in ("potentials", "counts", "trace"):
+                assert np.array_equal(getattr(end, name), getattr(alone, name))

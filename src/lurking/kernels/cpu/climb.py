@@ -1,4 +1,4 @@
-"""The whole EM or VBEM climb of one start in one call: no Python between iterations, no GIL.
+"""The whole EM or VBEM climb of one start: no Python between iterations, no GIL; called by the batch of climbs.
 
 The twin of `lurking.learn.python_loop.climb_in_python`, which drives any engine and is the reference for this one.
 """
@@ -16,7 +16,6 @@ from lurking.kernels.program import (
     FIRST_STEP_LIMIT,
     LEAST_JUMP,
     STEP_LIMIT_FACTOR,
-    ClimbResult,
     Program,
 )
 from lurking.types import FloatArray, IntArray
@@ -279,22 +278,3 @@ def climb_into(
     _copy(potentials[current], out[0])
     _copy(counts[current], out[1])
     return outcome, n_iter, max(n_trace, 1), log_z
-
-
-def climb(
-    program: Program,
-    rule: int,
-    prior: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
-    start: FloatArray,
-    constant: float,
-    threshold: float,
-    max_iter: int,
-    accelerate: bool,
-    stop: IntArray,
-) -> ClimbResult:
-    """Climb as `climb_into` does, into arrays made here."""
-    out = (np.empty(start.size), np.empty(start.size), np.empty(max_iter + 1))
-    outcome, n_iter, n_trace, log_z = climb_into(
-        program, rule, prior, start, constant, threshold, max_iter, accelerate, stop, out
-    )
-    return ClimbResult(outcome, n_iter, log_z, out[0], out[1], out[2][:n_trace].copy())

@@ -25,10 +25,11 @@ def log_rising(base: FloatArray, increment: FloatArray) -> FloatArray:
     the leading terms are combined before they are rounded:
     increment·ln(base) + (base + increment − ½)·log1p(increment / base) − increment + tail difference.
     """
-    base, increment = np.broadcast_arrays(np.asarray(base, float), np.asarray(increment, float))
-    large = base >= STABLE_FROM
-    result = gammaln(base + increment) - gammaln(base)
+    large = np.asarray(base) >= STABLE_FROM
+    result = np.asarray(gammaln(base + increment) - gammaln(base))
     if large.any():
+        base, increment = np.broadcast_arrays(np.asarray(base, float), np.asarray(increment, float))
+        large = base >= STABLE_FROM
         a, x = base[large], increment[large]
         result[large] = (
             x * np.log(a) + (a + x - 0.5) * np.log1p(x / a) - x + (_stirling_tail(a + x) - _stirling_tail(a))

@@ -1,0 +1,152 @@
+"""Scoring many structures on the same rows: fits of small ones together, the rest structure by structure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from lurking.data.table import Table
+from lurking.errors import LurkingError, TooLarge, UndefinedScore
+from lurking.evidence.base import Evidence, chosen_scores, evaluate
+from lurking.graph.dag import Dag
+from lurking.inference.problem import Problem, shared_patterns
+from lurking.learn.fit import FitOptions, has_fit
+from lurking.learn.loop import METHODS
+from lurking.learn.together import can_fit_together, fit_together
+from lurking.runtime.executor import map_in_order
+
+HELD = 1 << 28
+"""Bytes of compiled problems held at once, about."""
+WINDOW = 256
+"""Problems held at once at most; fewer than `LEAST_WINDOW` are not worth fitting together."""
+LEAST_WINDOW = 8
+BYTES_PER_CELL = 32  # of the rows of a compiled problem: codes, choices, slots
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model of a comparison with all its scores."""
+
+    name: str
+    dag: Dag
+    dimension: int
+    evidences: Mapping[str, Evidence]
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How structures are scored: the data, the scores, and the options of problems, fits and scores."""
+
+    table: Table
+    scores: tuple[str, ...]
+    of_problem: Mapping[str, Any]
+    options: FitOptions
+    own: Mapping[str, Any]
+    workers: int | None
+    executor: Executor | None
+    in_blocks: bool
+    """Whether the rows are taken block by block; threads work on the blocks then, not across structures."""
+
+    def rows(self, names: Sequence[str], dags: Sequence[Dag], done: Callable[[int], None]) -> list[Row | LurkingError]:
+        """Return a row for every structure, or why it was refused; after an interrupt those finished, in order."""
+        candidates = [_Candidate(self, name, dag) for name, dag in zip(names, dags, strict=True)]
+        methods = self._methods_together()
+        window = self._window(dags[0]) if methods else 0
+        if window < LEAST_WINDOW:
+            return self._each(candidates, done)
+        result: list[Row | LurkingError] = []
+        for begin in range(0, len(candidates), window):
+            some = candidates[begin : begin + window]
+            self._fit_and_score(some, methods, partial(_after, done, begin))
+            result += [candidate.result for candidate in some if candidate.result is not None]
+            if self.options.stop.is_set:
+                break
+        return result
+
+    def _fit_and_score(self, some: Sequence[_Candidate], methods: Sequence[str], done: Callable[[int], None]) -> None:
+        """Fit some structures together and score each as soon as its last fit is there; then do what is left."""
+        # The largest first: while threads climb on those, the many small ones are compiled.
+        ordered = sorted(some, key=lambda candidate: -len(candidate.dag.edges))
+        owner: dict[int, _Candidate] = {}
+        n_scored = itertools.count(1)
+
+        def score(problem: Problem) -> None:
+            if owner[id(problem)].is_fitted(methods):
+                owner[id(problem)].score()
+                done(next(n_scored))
+
+        for method in methods:
+            fit_together(_problems(ordered, owner), method, self.options, self.workers, self.executor, score)
+        left = [candidate for candidate in some if candidate.result is None]
+        if not self.options.stop.is_set:
+            self._each(left, partial(_after, done, len(some) - len(left)))
+            return
+        for candidate in left:
+            if candidate.is_fitted(methods):
+                candidate.score()
+
+    def _methods_together(self) -> list[str]:
+        """Return the methods of the fits that the scores are read off; none when the scores need anything else."""
+        methods = [score.fit_of(self.own) for score in chosen_scores(self.scores, self.own)]
+        can = can_fit_together(self.options) and not self.in_blocks and all(method in METHODS for method in methods)
+        return [method for method in dict.fromkeys(methods) if method is not None] if can else []
+
+    def _window(self, dag: Dag) -> int:
+        """Return how many problems can be held at once."""
+        cells = max(1, len(shared_patterns(dag, self.table))) * len(dag.nodes)
+        return min(WINDOW, HELD // (cells * BYTES_PER_CELL))
+
+    def _each(self, some: Sequence[_Candidate], done: Callable[[int], None]) -> list[Row | LurkingError]:
+        """Score structure by structure, on threads; those of a table in blocks work on its blocks instead."""
+        workers, executor = (1, None) if self.in_blocks else (self.workers, self.executor)
+        return map_in_order(
+            _Candidate.score, some, workers=workers, executor=executor, stop=self.options.stop, done=done
+        )
+
+
+def _after(done: Callable[[int], None], before: int, count: int) -> None:
+    """Tell `done` a count that begins after `before` others."""
+    done(before + count)
+
+
+class _Candidate:
+    """One structure to be scored; its compiled problem is held from the first use until it is scored."""
+
+    def __init__(self, scoring: Scoring, name: str, dag: Dag) -> None:
+        self.scoring, self.name, self.dag = scoring, name, dag
+        self.result: Row | LurkingError | None = None
+
+    @cached_property
+    def problem(self) -> Problem:
+        return Problem(self.dag, self.scoring.table, **self.scoring.of_problem)
+
+    def is_fitted(self, methods: Sequence[str]) -> bool:
+        problem = self.__dict__.get("problem")
+        return problem is not None and all(has_fit(problem, method, self.scoring.options) for method in methods)
+
+    def score(self) -> Row | LurkingError:
+        """Return the row, or why there is none, and keep it as `result`."""
+        scoring = self.scoring
+        try:
+            problem = self.problem
+            evidences = evaluate(problem, scoring.scores, scoring.options, scoring.own)
+            self.result = Row(self.name, problem.full_dag, problem.dimension, evidences)
+        except (TooLarge, UndefinedScore) as refusal:
+            self.result = refusal
+        self.__dict__.pop("problem", None)
+        return self.result
+
+
+def _problems(candidates: Iterable[_Candidate], owner: dict[int, _Candidate]) -> Iterator[Problem]:
+    """Yield the problems that can be made, noting whose they are; the others' refusal is said when they are scored."""
+    for candidate in candidates:
+        try:
+            problem = candidate.problem
+        except TooLarge:
+            continue
+        owner[id(problem)] = candidate
+        yield problem
