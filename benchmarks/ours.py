@@ -49,17 +49,21 @@ def em_iterations(path: Path, repeats: int = 20) -> Measured:
     return {"seconds": seconds, "log_likelihood": log_likelihood(fit, table), "iterations": fit.n_iter}
 
 
-def structures(path: Path, workers: int, repeats: int = 3) -> Measured:
-    """Seconds of the VB bound of all 136 structures, three starts each, nothing left out."""
+def structures(path: Path, repeats: int = 10) -> tuple[Measured, Measured]:
+    """Seconds of the VB bound of all 136 structures, three starts each, on one thread and on two, taking turns."""
     table = lk.read(path)
     dags = list(bipartite({"s1": 2, "s2": 2}, ["y1", "y2", "y3", "y4"]))
 
-    def work(some: list[Any]) -> Any:
+    def work(some: list[Any], workers: int) -> Any:
         return lk.compare(some, table, scores=["vb"], restarts=3, tol=1e-6, seed=0, prune=False, workers=workers)
 
-    work(dags[:: max(1, len(dags) // 8)])
-    seconds, _ = best_of(repeats, lambda: work(dags))
-    return {"seconds": seconds, "structures": len(dags), "workers": workers}
+    work(dags[:: max(1, len(dags) // 8)], 2)
+    seconds = {1: float("inf"), 2: float("inf")}
+    for _ in range(repeats):
+        for workers in seconds:
+            seconds[workers] = min(seconds[workers], best_of(1, lambda many=workers: work(dags, many))[0])
+    one, two = ({"seconds": best, "structures": len(dags), "workers": w} for w, best in seconds.items())
+    return one, two
 
 
 def many_starts(path: Path, workers: int, repeats: int = 3) -> Measured:

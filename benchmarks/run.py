@@ -88,8 +88,8 @@ def structures(paths: dict[str, Path], name: str, rounds: int, with_targets: boo
     one: Measured | None = None
     two: Measured | None = None
     for _ in range(rounds):
-        one = smaller(one, ours.structures(paths[name], workers=1))
-        two = smaller(two, ours.structures(paths[name], workers=2))
+        now_one, now_two = ours.structures(paths[name])
+        one, two = smaller(one, now_one), smaller(two, now_two)
     first, second = (one or {})["seconds"], (two or {})["seconds"]
     gain = ratio_of(first, second)
     count, size = (one or {})["structures"], name.removeprefix("bg_")

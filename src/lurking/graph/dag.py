@@ -48,6 +48,7 @@ class Dag:
         "_observed",
         "_order",
         "_parents",
+        "_text",
     )
 
     _nodes: tuple[str, ...]
@@ -59,6 +60,7 @@ class Dag:
     _children: dict[str, tuple[str, ...]] | None
     _hash: int | None
     _canonical: Dag | None
+    _text: str | None
 
     def __init__(self, nodes: Iterable[str], edges: Iterable[Edge] = (), hidden: Mapping[str, int] | None = None):
         names = checked_names(nodes, "node")
@@ -77,6 +79,7 @@ class Dag:
         _store(self, "_children", None)
         _store(self, "_hash", None)
         _store(self, "_canonical", None)
+        _store(self, "_text", None)
 
     @classmethod
     def from_edges(
@@ -252,7 +255,11 @@ class Dag:
 
     def to_text(self) -> str:
         """Return one line of arrows which `parse` reads back to an equal structure."""
-        return format_text(self._nodes, self._written_edges(), dict(self._hidden), keep_edge_order=self.is_open)
+        text = self._text
+        if text is None:
+            text = format_text(self._nodes, self._written_edges(), dict(self._hidden), keep_edge_order=self.is_open)
+            _store(self, "_text", text)
+        return text
 
     def to_dot(self) -> str:
         """Return Graphviz source; hidden nodes are dashed and show their cardinality."""

@@ -21,7 +21,7 @@ from lurking.learn.loop import Climber, Status, climb_together, rule_of
 from lurking.runtime.executor import thread_pool, worker_count
 from lurking.types import FloatArray
 
-CHUNK = 16
+CHUNK = 12
 """Problems whose climbs are one kernel call, at most."""
 LEAST_CHUNK = 2
 """Compiled problems that are worth waking a thread."""
@@ -108,8 +108,10 @@ class _Work:
 
     def share(self, pool: Executor, others: int) -> None:
         """Have another thread climb if enough is waiting."""
-        if len(self.waiting) >= LEAST_CHUNK and sum(not future.done() for future in self.futures) < others:
-            self.futures.append(pool.submit(self.climb))
+        if len(self.waiting) >= LEAST_CHUNK:
+            self.futures = [future for future in self.futures if not future.done() or future.exception() is not None]
+            if len(self.futures) < others:
+                self.futures.append(pool.submit(self.climb))
         # A kernel that ends waits for the GIL. It is offered here; otherwise it is taken away after 5 ms only.
         time.sleep(0)
 

@@ -10,7 +10,6 @@ from typing import Any
 from lurking.data.frames import pandas_frame
 from lurking.data.table import Table, as_table
 from lurking.errors import (
-    LurkingError,
     OptionError,
     StructureError,
     UnknownNameError,
@@ -25,7 +24,7 @@ from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
 from lurking.search.posterior import StructurePosterior
-from lurking.search.scoring import Row, Scoring
+from lurking.search.scoring import Refusal, Row, Scoring
 from lurking.types import Frame
 
 
@@ -121,14 +120,14 @@ def compare(
         rows = scoring.rows(names, dags, meter.update)
     finally:
         meter.end()
-    refusals = {name: row for name, row in zip(names, rows, strict=False) if isinstance(row, LurkingError)}
+    refusals = [row for row in rows if isinstance(row, Refusal)]
     if refusals and len(refusals) == len(dags):
-        raise next(iter(refusals.values()))
+        raise refusals[0].error
     whole = [row for row in rows if isinstance(row, Row)]
     finished = [row for row in whole if all(e.status is not Status.INTERRUPTED for e in row.evidences.values())]
     if stop.is_set and not (finished and keep_interrupted):
         raise KeyboardInterrupt
-    left_out = tuple(f"model {name!r} was left out: {refusal}" for name, refusal in refusals.items())
+    left_out = tuple(f"model {refusal.name!r} was left out: {refusal.error}" for refusal in refusals)
     return Comparison(tuple(finished), chosen, left_out + _warnings(finished, chosen), stop.is_set)
 
 
@@ -153,7 +152,7 @@ def _named(models: Any, table: Table, hidden: Mapping[str, int]) -> tuple[list[s
         raise OptionError("compare takes a list of structures; for a single one use score")
     listed = models if isinstance(models, Mapping) else [models] if isinstance(models, str) else list(models)
     pairs = list(listed.items()) if isinstance(listed, Mapping) else [("", item) for item in listed]
-    names: list[str] = []
+    names: dict[str, None] = {}
     dags: list[Dag] = []
     for given, item in pairs:
         for key, text in expand_ranges(item).items() if isinstance(item, str) else [("", "")]:
@@ -161,13 +160,13 @@ def _named(models: Any, table: Table, hidden: Mapping[str, int]) -> tuple[list[s
             marks = {name: states for name, states in hidden.items() if name in dag.nodes and name not in dag.hidden}
             dags.append((dag.with_hidden(marks) if marks else dag).bind(table.columns))
             name = f"{given} ({key})" if given and key else given or text or str(dags[-1])
-            names.append(name if name not in names else f"{name} ({len(names) + 1})")
+            names[name if name not in names else f"{name} ({len(names) + 1})"] = None
     if not dags:
         raise OptionError("no model was given; compare needs at least one structure")
     for name, states in hidden.items():
         if not any(dag.hidden.get(name) == states for dag in dags):
             raise OptionError(_no_effect(name, states, dags))
-    return names, dags
+    return list(names), dags
 
 
 def _check_same_columns(names: list[str], dags: list[Dag]) -> None:

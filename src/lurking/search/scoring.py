@@ -38,6 +38,14 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """One model of a comparison that has no scores, and why."""
+
+    name: str
+    error: LurkingError
+
+
+@dataclass(frozen=True)
 class Scoring:
     """How structures are scored: the data, the scores, and the options of problems, fits and scores."""
 
@@ -51,14 +59,14 @@ class Scoring:
     in_blocks: bool
     """Whether the rows are taken block by block; threads work on the blocks then, not across structures."""
 
-    def rows(self, names: Sequence[str], dags: Sequence[Dag], done: Callable[[int], None]) -> list[Row | LurkingError]:
+    def rows(self, names: Sequence[str], dags: Sequence[Dag], done: Callable[[int], None]) -> list[Row | Refusal]:
         """Return a row for every structure, or why it was refused; after an interrupt those finished, in order."""
         candidates = [_Candidate(self, name, dag) for name, dag in zip(names, dags, strict=True)]
         methods = self._methods_together()
         window = self._window(dags[0]) if methods else 0
         if window < LEAST_WINDOW:
             return self._each(candidates, done)
-        result: list[Row | LurkingError] = []
+        result: list[Row | Refusal] = []
         for begin in range(0, len(candidates), window):
             some = candidates[begin : begin + window]
             self._fit_and_score(some, methods, partial(_after, done, begin))
@@ -100,7 +108,7 @@ class Scoring:
         cells = max(1, len(shared_patterns(dag, self.table))) * len(dag.nodes)
         return min(WINDOW, HELD // (cells * BYTES_PER_CELL))
 
-    def _each(self, some: Sequence[_Candidate], done: Callable[[int], None]) -> list[Row | LurkingError]:
+    def _each(self, some: Sequence[_Candidate], done: Callable[[int], None]) -> list[Row | Refusal]:
         """Score structure by structure, on threads; those of a table in blocks work on its blocks instead."""
         workers, executor = (1, None) if self.in_blocks else (self.workers, self.executor)
         return map_in_order(
@@ -118,7 +126,7 @@ class _Candidate:
 
     def __init__(self, scoring: Scoring, name: str, dag: Dag) -> None:
         self.scoring, self.name, self.dag = scoring, name, dag
-        self.result: Row | LurkingError | None = None
+        self.result: Row | Refusal | None = None
 
     @cached_property
     def problem(self) -> Problem:
@@ -128,7 +136,7 @@ class _Candidate:
         problem = self.__dict__.get("problem")
         return problem is not None and all(has_fit(problem, method, self.scoring.options) for method in methods)
 
-    def score(self) -> Row | LurkingError:
+    def score(self) -> Row | Refusal:
         """Return the row, or why there is none, and keep it as `result`."""
         scoring = self.scoring
         try:
@@ -136,7 +144,7 @@ class _Candidate:
             evidences = evaluate(problem, scoring.scores, scoring.options, scoring.own)
             self.result = Row(self.name, problem.full_dag, problem.dimension, evidences)
         except (TooLarge, UndefinedScore) as refusal:
-            self.result = refusal
+            self.result = Refusal(self.name, refusal)
         self.__dict__.pop("problem", None)
         return self.result
 
