@@ -200,7 +200,7 @@ def draw_panel(axis: Any, panel: Panel) -> None:
 
 def main() -> None:
     """Measure, print, draw and write."""
-    from roofline import roofline, sentence
+    from roofline import all_shapes
 
     parser = argparse.ArgumentParser(description="growth of lurking's E-step")
     parser.add_argument("--quick", action="store_true", help="smaller sizes: about two minutes")
@@ -210,13 +210,12 @@ def main() -> None:
     load = os.getloadavg()
     print("load average at the start: " + " ".join(f"{one:.2f}" for one in load), flush=True)
     found = panels(options.quick)
-    bound = roofline(10 ** (5 if options.quick else 6))
-    print(sentence(bound), flush=True)
+    roofs = all_shapes(10 ** (5 if options.quick else 6))
     draw(found, options.out / "growth.png")
     written = [asdict(panel) for panel in found]
     for panel, entry in zip(found, written, strict=True):
         entry["slopes"] = {curve.name: curve.slope for curve in panel.curves}
-    record = {"load_average": load, "quick": options.quick, "panels": written, "roofline": bound}
+    record = {"load_average": load, "quick": options.quick, "panels": written, "roofline": roofs}
     (options.out / "growth.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

@@ -1,7 +1,9 @@
 """How near the E-step is to what the machine can do: ``python benchmarks/roofline.py [ROWS]``.
 
 Bytes and operations are counted from the compiled program; beside them stand a plain copy and a plain matrix product,
-each on one thread and measured in processes of their own.
+each on one thread and measured in processes of their own. The plain operations are those of the same E-step without
+joint tables, one multiplication and one addition for every row, column and class: joining does less, and what it
+replaces is what the machine's arithmetic is held against.
 """
 
 import os
@@ -62,7 +64,7 @@ def work_of(program: Any) -> dict[str, float]:
     rows are multiplied out and handed down once: S numbers per part, twice.
     """
     joined = program.joined
-    memory = cache = operations = 0.0
+    memory = cache = operations = plain = 0.0
     for group, states in enumerate(program.states.tolist()):
         rows = int(program.row_begin[group + 1] - program.row_begin[group])
         factors = int(joined.width[group] or program.n_factors[group])
@@ -72,43 +74,54 @@ def work_of(program: Any) -> dict[str, float]:
         first, last = int(joined.row_begin[group]), int(joined.row_begin[group + 1])
         parts = int(joined.part_begin[last] - joined.part_begin[first])
         operations += 2.0 * states * parts
-    return {"memory_bytes": memory, "cache_bytes": cache, "operations": operations}
+        plain += rows * (2.0 * states * int(program.n_factors[group]) + 3.0 * states + 1.0)
+    return {"memory_bytes": memory, "cache_bytes": cache, "operations": operations, "plain_operations": plain}
 
 
-def roofline(rows: int = 10**6) -> dict[str, float]:
-    """Achieved and possible rates of the latent class E-step with 32 binary items and 4 classes, on one thread."""
+SHAPES = ((32, 4), (32, 16), (32, 64), (200, 4), (200, 16))
+"""Binary columns and classes; the rows are divided so that every shape has about the same work."""
+
+
+def roofline(rows: int = 10**6, columns: int = 32, classes: int = 4) -> dict[str, float]:
+    """Achieved and possible rates of the E-step of a latent class model on one thread."""
     from growth import e_step
 
-    problem = models.latent_class(rows)
+    problem = models.latent_class(rows, columns, classes)
     seconds = e_step(problem)
     work = [work_of(program) for program in programs(problem.engine)]
     total = {name: sum(one[name] for one in work) for name in work[0]}
     return {
         "rows": float(rows),
+        "columns": float(columns),
+        "classes": float(classes),
         "seconds": seconds,
-        **total,
-        "memory_bytes_per_second": total["memory_bytes"] / seconds,
-        "cache_bytes_per_second": total["cache_bytes"] / seconds,
-        "operations_per_second": total["operations"] / seconds,
-        "copy_bytes_per_second": reached(COPY),
-        "product_operations_per_second": reached(PRODUCT),
+        **{f"{name}_per_second": amount / seconds for name, amount in total.items()},
     }
 
 
 def sentence(bound: dict[str, float]) -> str:
-    """One line: the rates, the nearer bound and how far it is."""
-    memory = bound["copy_bytes_per_second"] / bound["memory_bytes_per_second"]
-    compute = bound["product_operations_per_second"] / bound["operations_per_second"]
-    nearer, missed = ("arithmetic", compute) if compute < memory else ("memory", memory)
+    """One line: the rates beside what a copy and a matrix product reach."""
+    share = bound["plain_operations_per_second"] / bound["product_operations_per_second"]
+    rates = {name.removesuffix("_per_second"): f"{rate / 1e9:.3g}" for name, rate in bound.items()}
     return (
-        f"roofline, latent class {bound['rows']:.0e} x 32 x 4, one thread: {bound['seconds'] * 1e3:.3g} ms, "
-        f"{bound['memory_bytes_per_second'] / 1e9:.3g} GB/s from memory (copy: "
-        f"{bound['copy_bytes_per_second'] / 1e9:.3g}), {bound['operations_per_second'] / 1e9:.3g} GFLOP/s (matrix "
-        f"product: {bound['product_operations_per_second'] / 1e9:.3g}), "
-        f"{bound['cache_bytes_per_second'] / 1e9:.3g} GB/s from cache; nearer is the {nearer} bound, missed by a "
-        f"factor of {missed:.2g}"
+        f"roofline, latent class {bound['rows']:.3g} x {bound['columns']:.0f} x {bound['classes']:.0f}, one thread: "
+        f"{bound['seconds'] * 1e3:.3g} ms; plain operations at {rates['plain_operations']} GFLOP/s, {share:.2f} of a "
+        f"matrix product ({rates['product_operations']}); done are {rates['operations']} GFLOP/s with "
+        f"{rates['cache_bytes']} GB/s from cache and {rates['memory_bytes']} GB/s from memory (copy: "
+        f"{rates['copy_bytes']})"
     )
 
 
+def all_shapes(most_rows: int) -> list[dict[str, float]]:
+    """Measure and print every shape."""
+    possible = {"copy_bytes_per_second": reached(COPY), "product_operations_per_second": reached(PRODUCT)}
+    found = []
+    for columns, classes in SHAPES:
+        rows = most_rows * 128 // (columns * classes)
+        found.append({**roofline(rows, columns, classes), **possible})
+        print(sentence(found[-1]), flush=True)
+    return found
+
+
 if __name__ == "__main__":
-    print(sentence(roofline(int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**6)))
+    all_shapes(int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**6)

@@ -101,3 +101,20 @@ def test_totals_above_one_do_not_overflow():
         problem = lk.Problem(f"class[{states}] -> *", lk.Table.from_array(rows))
         log_z = problem.engine.expect(np.zeros(problem.layout.size))[1]
         assert log_z == pytest.approx(3000 * np.log(states), rel=1e-12)
+
+
+@pytest.mark.parametrize("states", [2, 3, 4, 5, 7, 8, 9])
+def test_every_number_of_states_has_the_right_row_loop(states):
+    """Rows of weight 1 share a logarithm; weighted rows have their own; quads have a rest of every length."""
+    cards = {"h": states, "a": 3, "b": 2, "c": 50}
+    layout = Layout(Dag.parse(f"h[{states}] -> a b c"), cards)
+    generator = np.random.default_rng(states)
+    seen = np.indices((3, 2, 50)).reshape(3, -1)
+    codes = np.stack([np.full(300, -1), *seen], axis=1).astype(np.int32)
+    weights = np.where(generator.random(300) < 0.5, 1.0, generator.random(300) * 3.0)
+    phi = np.log(layout.normalise(generator.random(layout.size) + 0.01))
+    fast, plain = (engine(layout, codes, weights, False) for engine in (EnumerationEngine, ReferenceEngine))
+    counts, log_z = fast.expect(phi)
+    expected_counts, expected_log_z = plain.expect(phi)
+    assert log_z == pytest.approx(expected_log_z, rel=1e-12)
+    assert counts == pytest.approx(expected_counts, rel=1e-11, abs=1e-11)

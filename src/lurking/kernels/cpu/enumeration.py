@@ -16,11 +16,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from lurking.kernels.cpu.vector import WIDTH, add_at, exponent, mantissa, plus, put, quad_at, scaled, times_at
 from lurking.kernels.program import Program
 from lurking.types import FloatArray, IntArray
 
 TINY = 1e-250
-SMALL, LARGE = 1e-50, 1e50  # times TINY, or times a total, is still a number: rows of weight 1 share one logarithm
+LARGE = 1e300  # twice as much is still a number: rows of weight 1 share the logarithm of their mantissas' product
+LOG_TWO = math.log(2.0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -137,7 +139,7 @@ def _rows_of_two(
     """Two joint states, held in registers; see `_rows_of_many`."""
     factors = np.uint64(slots.shape[1])
     one = np.uint64(1)
-    log_z, product = 0.0, 1.0
+    log_z, product, twos = 0.0, 1.0, 0
     n_late = 0
     for row in range(weights.shape[0]):
         a, b = base[0], base[1]
@@ -151,8 +153,9 @@ def _rows_of_two(
             n_late += 1
             continue
         if weights[row] == 1.0:
-            product *= total
-            if product < SMALL or product > LARGE:
+            product *= mantissa(total)
+            twos += exponent(total)
+            if product > LARGE:
                 log_z += math.log(product)
                 product = 1.0
         else:
@@ -166,7 +169,7 @@ def _rows_of_two(
             cell = np.uint64(slots[row, f])
             accumulated[cell] += a
             accumulated[cell + one] += b
-    return log_z + math.log(product), n_late
+    return log_z + math.log(product) + twos * LOG_TWO, n_late
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -179,47 +182,34 @@ def _rows_of_four(
     base_mass: FloatArray,
     late: IntArray,
 ) -> tuple[float, int]:
-    """Four joint states, held in registers; see `_rows_of_many`."""
+    """Four joint states, held in one vector register; see `_rows_of_many`."""
     factors = np.uint64(slots.shape[1])
-    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    log_z, product = 0.0, 1.0
+    log_z, product, twos = 0.0, 1.0, 0
     n_late = 0
+    begin, received = quad_at(base, 0), quad_at(base_mass, 0)
     for row in range(weights.shape[0]):
-        a, b, c, d = base[0], base[1], base[2], base[3]
+        mass = begin
         for f in range(factors):
-            cell = np.uint64(slots[row, f])
-            a *= table[cell]
-            b *= table[cell + one]
-            c *= table[cell + two]
-            d *= table[cell + three]
-        total = (a + b) + (c + d)
+            mass = times_at(mass, table, np.uint64(slots[row, f]))
+        total = (mass[0] + mass[1]) + (mass[2] + mass[3])
         if not total > TINY:
             late[n_late] = row
             n_late += 1
             continue
         if weights[row] == 1.0:
-            product *= total
-            if product < SMALL or product > LARGE:
+            product *= mantissa(total)
+            twos += exponent(total)
+            if product > LARGE:
                 log_z += math.log(product)
                 product = 1.0
         else:
             log_z += weights[row] * math.log(total)
-        scale = weights[row] / total
-        a *= scale
-        b *= scale
-        c *= scale
-        d *= scale
-        base_mass[0] += a
-        base_mass[1] += b
-        base_mass[2] += c
-        base_mass[3] += d
+        mass = scaled(mass, weights[row] / total)
+        received = plus(received, mass)
         for f in range(factors):
-            cell = np.uint64(slots[row, f])
-            accumulated[cell] += a
-            accumulated[cell + one] += b
-            accumulated[cell + two] += c
-            accumulated[cell + three] += d
-    return log_z + math.log(product), n_late
+            add_at(accumulated, np.uint64(slots[row, f]), mass)
+    put(base_mass, 0, received)
+    return log_z + math.log(product) + twos * LOG_TWO, n_late
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -232,46 +222,55 @@ def _rows_of_many(
     base_mass: FloatArray,
     late: IntArray,
 ) -> tuple[float, int]:
-    """Add the posterior masses of a group's rows to their cells; any number of joint states, innermost index.
+    """Add the posterior masses of a group's rows to their cells; any number of joint states, four at a time.
 
     `slots` (rows, factors); `base` (S,) the product of the fixed factors; `base_mass` (S,) receives the summed masses.
     Rows whose total underflows are listed in `late` instead. Returns (share of log_z, number of late rows).
     """
-    states = np.uint64(base.shape[0])
-    factors = slots.shape[1]
+    states, factors = np.uint64(base.shape[0]), np.uint64(slots.shape[1])
+    one, four = np.uint64(1), np.uint64(WIDTH)
+    in_quads = states - states % four
     mass = np.empty(base.shape[0])
-    log_z, product = 0.0, 1.0
+    log_z, product, twos = 0.0, 1.0, 0
     n_late = 0
     for row in range(weights.shape[0]):
-        for s in range(states):
+        sums = (0.0, 0.0, 0.0, 0.0)
+        for s in range(np.uint64(0), in_quads, four):
+            quad = quad_at(base, s)
+            for f in range(factors):
+                quad = times_at(quad, table, np.uint64(slots[row, f]) + s)
+            put(mass, s, quad)
+            sums = plus(sums, quad)
+        total = (sums[0] + sums[1]) + (sums[2] + sums[3])
+        for s in range(in_quads, states, one):
             mass[s] = base[s]
-        for f in range(factors):
-            cell = np.uint64(slots[row, f])
-            for s in range(states):
-                mass[s] *= table[cell + s]
-        total = 0.0
-        for s in range(states):
+            for f in range(factors):
+                mass[s] *= table[np.uint64(slots[row, f]) + s]
             total += mass[s]
         if not total > TINY:
             late[n_late] = row
             n_late += 1
             continue
         if weights[row] == 1.0:
-            product *= total
-            if product < SMALL or product > LARGE:
+            product *= mantissa(total)
+            twos += exponent(total)
+            if product > LARGE:
                 log_z += math.log(product)
                 product = 1.0
         else:
             log_z += weights[row] * math.log(total)
         scale = weights[row] / total
-        for s in range(states):
+        for s in range(np.uint64(0), in_quads, four):
+            quad = scaled(quad_at(mass, s), scale)
+            add_at(base_mass, s, quad)
+            for f in range(factors):
+                add_at(accumulated, np.uint64(slots[row, f]) + s, quad)
+        for s in range(in_quads, states, one):
             mass[s] *= scale
             base_mass[s] += mass[s]
-        for f in range(factors):
-            cell = np.uint64(slots[row, f])
-            for s in range(states):
-                accumulated[cell + s] += mass[s]
-    return log_z + math.log(product), n_late
+            for f in range(factors):
+                accumulated[np.uint64(slots[row, f]) + s] += mass[s]
+    return log_z + math.log(product) + twos * LOG_TWO, n_late
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
