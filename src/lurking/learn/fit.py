@@ -316,7 +316,7 @@ def _climb_all(
 ) -> list[Climb]:
     """Climb from every start: small problems one after the other, large ones on threads that can be interrupted."""
     cost = problem.engine.cost
-    is_tiny = cost * len(starts) * climb.max_iter < ONE_CALL_BELOW
+    is_tiny = cost * len(starts) < SERIAL_BELOW and cost * len(starts) * climb.max_iter < ONE_CALL_BELOW
     if is_tiny and options.executor is None and problem.engine.program is not None:
         climbs = climber.climb_all(starts, climb, options.stop)
         options.progress.update(len(climbs))
