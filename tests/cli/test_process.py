@@ -181,6 +181,39 @@ except KeyboardInterrupt:
     assert (code, out) == (0, "INTERRUPTED\n")
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_comparison_in_the_library_notices_an_interrupt_soon(folder, many_rows, workers):
+    script = f"""
+import os, signal, threading, time
+import lurking as lk
+table = lk.read("many.csv")
+models = [f"class[{{k}}] -> *" for k in range(2, 8)]
+lk.compare(models, table, restarts=1, max_iter=2)
+sent = []
+threading.Timer(0.5, lambda: (sent.append(time.monotonic()), os.kill(os.getpid(), signal.SIGINT))).start()
+try:
+    lk.compare(models, table, seed=0, restarts=200, tol=0, max_iter=4000, workers={workers})
+except KeyboardInterrupt:
+    print(time.monotonic() - sent[0] < 5.0)
+"""
+    code, out, _ = finish([sys.executable, "-c", script])
+    assert (code, out) == (0, "True\n")
+
+
+def test_an_interrupt_of_a_tiny_fit_keeps_finished_starts(folder, many_rows):
+    script = """
+import os, signal, threading
+import lurking as lk
+table = lk.read("many.csv", columns=["y0", "y1", "y2"])
+lk.fit("class[2] -> *", table, seed=0, restarts=1, max_iter=2)
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+fit = lk.fit("class[2] -> *", table, seed=0, restarts=2000, workers=1, tol=0, max_iter=4000, keep_interrupted=True)
+print(fit.status.name, 0 < len(fit.spread.objectives) < 2000)
+"""
+    code, out, _ = finish([sys.executable, "-c", script])
+    assert (code, out) == (0, "INTERRUPTED True\n")
+
+
 def test_interrupted_score_says_so(folder, many_rows):
     code, out, err = interrupted("score", many_rows, "--model", "class[4] -> *", *ENDLESS, "--scores", "vb", "--json")
     assert code == 130

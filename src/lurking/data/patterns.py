@@ -42,6 +42,9 @@ class Patterns:
         for array in (self.codes, self.weights, self.inverse):
             array.flags.writeable = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_arranged"}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickling forgets that arrays are read-only.
         self.__dict__.update(state)

@@ -85,7 +85,7 @@ class Score:
     options: tuple[str, ...]
     """Names of the options that only this score understands (its keyword-only arguments)."""
     fit_of: Callable[[Mapping[str, Any]], str | None]
-    """Which fit the score is read off, given the options of all scores; None when it needs more than one fit."""
+    """Which fit the score is read off, given the options of all scores; None when it needs anything else."""
 
 
 _SCORES: dict[str, Score] = {}

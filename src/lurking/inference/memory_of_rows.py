@@ -14,6 +14,7 @@ Result = TypeVar("Result")
 
 MOST_ROWS = 1 << 12
 """With more rows the work that is saved does not matter, and the memory does."""
+MOST_KEYS = 64
 
 _last: list[tuple[weakref.ref[CodeArray], dict[Hashable, Any]]] = []
 
@@ -28,11 +29,15 @@ def remembered(codes: CodeArray, key: Hashable, make: Callable[[], Result]) -> R
     reference, known = _last[0] if _last else (None, {})
     if reference is None or reference() is not codes:
         known = {}
+        weakref.finalize(codes, known.clear)
         _last[:] = [(weakref.ref(codes), known)]
-    if key not in known:
-        known[key] = make()
-    result: Result = known[key]
-    return result
+    if key in known:
+        found: Result = known[key]
+        return found
+    if len(known) >= MOST_KEYS:
+        known.clear()
+    known[key] = made = make()
+    return made
 
 
 def where_unobserved(codes: CodeArray) -> tuple[BoolArray, BoolArray]:

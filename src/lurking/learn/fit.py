@@ -30,7 +30,8 @@ from lurking.types import FloatArray, read_only
 
 SAME_OPTIMUM = 1e-3
 TABLE_OPTIONS = ("weights", "drop", "levels", "categorical", "continuous", "na_values", "columns")
-ONE_CALL_BELOW = 1e9  # multiplications of all starts up to which they are one kernel call: a second at most
+ONE_CALL = float(1 << 29)  # multiplications of all starts up to which they are one kernel call: half a second, about
+M_STEP = 20.0  # multiplications that the M step of one potential is worth
 SERIAL_BELOW = 200_000  # multiplications of one E-step below which threads cost more than they bring
 
 
@@ -316,8 +317,9 @@ def _climb_all(
 ) -> list[Climb]:
     """Climb from every start: small problems one after the other, large ones on threads that can be interrupted."""
     cost = problem.engine.cost
-    is_tiny = cost * len(starts) < SERIAL_BELOW and cost * len(starts) * climb.max_iter < ONE_CALL_BELOW
-    if is_tiny and options.executor is None and problem.engine.program is not None:
+    is_tiny = cost * len(starts) < SERIAL_BELOW and climbing_cost(problem, climb, len(starts)) <= ONE_CALL
+    # After an interrupt one call has nothing to keep; start by start, the finished ones are there.
+    if is_tiny and options.executor is None and not options.keep_interrupted and problem.engine.program is not None:
         climbs = climber.climb_all(starts, climb, options.stop)
         options.progress.update(len(climbs))
         return climbs
@@ -341,6 +343,12 @@ def _climb_all(
         stop=options.stop,
         done=options.progress.update,
     )
+
+
+def climbing_cost(problem: Problem, climb: ClimbOptions, starts: int) -> float:
+    """Return about how many multiplications the climbs from so many starts take at most."""
+    engine = problem.engine
+    return (engine.cost + M_STEP * len(engine.active)) * starts * climb.max_iter
 
 
 def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> list[Climb]:

@@ -40,7 +40,7 @@ def _gammas(shape: FloatArray, seed: Seed, count: int) -> FloatArray:
     """Return standard Gamma draws with the given shapes, (count, P), one generator per line.
 
     Structures that are fitted one after the other have the same seed, and often one shape is the beginning of
-    another; so are the draws then, and the longest ones are kept.
+    another; so are the draws then, and the last ones are kept.
     """
     size = len(shape)
     for kept_seed, kept_count, kept_shape, kept in _last_drawn:

@@ -41,6 +41,8 @@ class Status(Enum):
     IMPOSSIBLE = "the start gives probability 0 to some row of the data"
     BUDGET = "the budget was spent before the target was reached"
     CLOSED_FORM = "closed form: nothing that matters is unobserved"
+    SAMPLED = "sampled: the standard error asked for was reached and the diagnostics agree"
+    UNTRUSTED = "the diagnostics disagree: do not trust the standard error; raise the budget"
 
     @property
     def sentence(self) -> str:
@@ -159,6 +161,8 @@ def climb_together(
     from lurking.kernels.cpu.batch import climb_batch
 
     items = [part.climbs for part in prepared if part.climbs is not None]
+    if len(items) != len(prepared):
+        raise ValueError("a climber without a compiled program cannot climb together with others")
     threshold = options.tol * max(n, 1.0)
     return climb_batch(items, int(rule), threshold, int(options.max_iter), bool(options.accelerate), stop)
 

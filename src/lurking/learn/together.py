@@ -16,7 +16,7 @@ from concurrent.futures import Executor, Future
 from lurking.errors import TooLarge
 from lurking.inference.problem import Problem
 from lurking.kernels.program import ClimbResult
-from lurking.learn.fit import SERIAL_BELOW, FitOptions, outcome, remember_fit, starting_points
+from lurking.learn.fit import ONE_CALL, FitOptions, climbing_cost, outcome, remember_fit, starting_points
 from lurking.learn.loop import Climber, Status, climb_together, rule_of
 from lurking.runtime.executor import thread_pool, worker_count
 from lurking.types import FloatArray
@@ -25,10 +25,8 @@ CHUNK = 12
 """Problems whose climbs are one kernel call, at most."""
 LEAST_CHUNK = 2
 """Compiled problems that are worth waking a thread."""
-CHUNK_COST = float(1 << 30)
-"""Multiplications of all E-steps of a chunk, about at most: a second, after which an interrupt is noticed."""
 MOST_TRACE = 1 << 14
-"""Iterations up to which the traces of a chunk are held at once."""
+"""Iterations up to which fits share kernel calls: their traces are held at once."""
 
 
 class _Prepared:
@@ -37,13 +35,20 @@ class _Prepared:
     def __init__(self, problem: Problem, climber: Climber, starts: list[FloatArray]) -> None:
         self.problem, self.climber = problem, climber
         self.starts = climber.prepare(starts)
-        self.cost = climber.engine.cost * len(starts)
         self.ends: list[ClimbResult] | None = None
 
 
 def can_fit_together(options: FitOptions) -> bool:
     """Whether fits with these options can share kernel calls: plain restarts, traces that can be held."""
     return options.init is None and not options.tournament and options.max_iter <= MOST_TRACE
+
+
+def is_small(problem: Problem, options: FitOptions) -> bool:
+    """Whether all climbs of a problem are so short that they may be one kernel call on the calling thread.
+
+    An interrupt is noticed only after the call.
+    """
+    return problem.engine.program is not None and climbing_cost(problem, options.climb, options.restarts) <= ONE_CALL
 
 
 def fit_together(
@@ -61,11 +66,13 @@ def fit_together(
     After an interrupt `options.stop` is set and the fits finished by then are there. Results do not depend on
     `workers`.
     """
-    others = worker_count(workers) - 1
+    others = max(worker_count(workers) - 1, 0 if executor is None else 1)
     with thread_pool(others, executor) as pool:
         work = _Work(method, options, fitted)
         try:
             for problem in problems:
+                if options.stop.is_set:
+                    break
                 work.take(problem)
                 if pool is not None:
                     work.share(pool, others)
@@ -78,6 +85,9 @@ def fit_together(
             options.stop.set()
             work.waiting.clear()
             work.join()
+        except BaseException:
+            work.waiting.clear()
+            raise
 
 
 class _Work:
@@ -99,7 +109,7 @@ class _Work:
             engine = problem.engine
         except TooLarge:
             return
-        if engine.program is None or engine.cost >= SERIAL_BELOW:
+        if not is_small(problem, self.options):
             return
         climber = Climber(engine, problem.pseudo, self.rule, problem.n)
         prepared = _Prepared(problem, climber, starting_points(problem, self.options, self.options.restarts))
@@ -126,30 +136,34 @@ class _Work:
 
     def _next_chunk(self) -> list[_Prepared]:
         """Take half of what is waiting, so that the last chunks are small and all threads end together."""
-        allowed = CHUNK_COST / self.options.max_iter
         wanted = min(CHUNK, max(LEAST_CHUNK, len(self.waiting) // 2))
         chunk: list[_Prepared] = []
         cost = 0.0
-        while len(chunk) < wanted and cost < allowed:
+        while len(chunk) < wanted and cost < ONE_CALL:
             try:
                 chunk.append(self.waiting.popleft())
             except IndexError:  # another thread was faster
                 break
-            cost += chunk[-1].cost
+            cost += climbing_cost(chunk[-1].problem, self.options.climb, self.options.restarts)
         return chunk
 
     def join(self) -> None:
-        """Wait for the other threads and finish what they have done."""
+        """Wait for the other threads and finish what they have done; what they have not begun is not waited for."""
         for future in self.futures:
-            future.result()
+            if not future.cancel():
+                future.result()
+        self.unfinished = deque(prepared for prepared in self.unfinished if prepared.ends is not None)
         self.finish()
 
     def finish(self) -> None:
         """Let problems remember their fits, in order, as far as the climbs have come."""
         while self.unfinished and self.unfinished[0].ends is not None:
-            prepared = self.unfinished.popleft()
+            prepared = self.unfinished[0]
             climbs = prepared.climber.finish(prepared.starts, prepared.ends or [])
-            if all(climb.status is not Status.INTERRUPTED for climb in climbs):
+            is_whole = all(climb.status is not Status.INTERRUPTED for climb in climbs)
+            if is_whole:
                 fit = outcome(prepared.problem, self.method, self.options, prepared.climber, climbs)
                 remember_fit(prepared.problem, self.options, fit)
+            self.unfinished.popleft()
+            if is_whole:
                 self.fitted(prepared.problem)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 
+from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
+from lurking.inference.problem import Problem
 from lurking.models.discrete.layout import Layout
 from lurking.types import FloatArray, IntArray
 
@@ -90,3 +93,89 @@ def _scores(permutations: IntArray, alpha: FloatArray, log_theta: FloatArray) ->
     weights = np.empty((len(permutations), len(alpha)))
     np.put_along_axis(weights, permutations, np.broadcast_to(alpha - 1.0, weights.shape), axis=1)
     return np.asarray(weights @ log_theta.T)
+
+
+class Sharing:
+    """Shares the posterior among the relabelings of several modes, so that chains from one of them stand for all.
+
+    With modes q_1 … q_M, ρ_m(θ) = g_m(θ)^γ / Σ_{m′,π} g_{m′}(πθ)^γ sums to 1 over modes and relabelings, and
+    p(y) = Σ_m E[w_m · S ρ_m(θ)] for weights w_m of chains that start at mode m. g_m is the density of Dir(α_m).
+
+    Where the relabelings are too many to list, those of the states of the hidden variable with the most states are
+    shared by assignment: ρ = 1 if no other order of the states suits g better, else 0. `is_whole` tells whether that is
+    all of them; if not, up to `log_missing` nats are left out where modes are apart.
+    """
+
+    def __init__(self, problem: Problem, alphas: Sequence[FloatArray]) -> None:
+        layout, active = problem.layout, problem.engine.active
+        self.alphas = [np.ones(layout.size) for _ in alphas]
+        for flat, alpha in zip(self.alphas, alphas, strict=True):
+            flat[active] = alpha
+        self.permutations = relabelings(layout, problem.pseudo)
+        self.normalisers = [dirichlet.log_normaliser(layout.row_start, alpha) for alpha in self.alphas]
+        self._layout, self._active = layout, active
+        self.states: list[IntArray] = []
+        self.log_missing = 0.0
+        if self.permutations is None:
+            states = _state_positions(layout)
+            if all(np.array_equal(problem.pseudo[states[0]], problem.pseudo[own]) for own in states):
+                self.states = states
+            self.log_missing = max(0.0, problem.log_aliases - math.lgamma(len(self.states) + 1.0))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every relabeling is shared out."""
+        return self.log_missing < 1e-9
+
+    def log_share(self, mode: int, active_log_theta: FloatArray, power: float) -> FloatArray:
+        """Return ln(S · ρ_m(θ)) of each point, given ln θ over the active positions, (points, Q)."""
+        if power == 0.0 and len(self.alphas) == 1:
+            return np.zeros(len(active_log_theta))
+        log_theta = np.zeros((len(active_log_theta), self._layout.size))
+        log_theta[:, self._active] = active_log_theta
+        if self.permutations is None:
+            return self._by_assignment(mode, log_theta)
+        scores = [
+            power * (_scores(self.permutations, alpha, log_theta) + normaliser)
+            for alpha, normaliser in zip(self.alphas, self.normalisers, strict=True)
+        ]
+        own = scores[mode][0]
+        return np.asarray(math.log(len(self.permutations)) + own - logsumexp(np.concatenate(scores), axis=0))
+
+    def switched(self, mode: int, active_log_theta: FloatArray) -> float:
+        """Return the share of points that another relabeling of the same mode suits better: chains that switched."""
+        if self.permutations is None or len(self.permutations) == 1 or not len(active_log_theta):
+            return 0.0
+        log_theta = np.zeros((len(active_log_theta), self._layout.size))
+        log_theta[:, self._active] = active_log_theta
+        return float((_scores(self.permutations, self.alphas[mode], log_theta).argmax(axis=0) != 0).mean())
+
+    def _by_assignment(self, mode: int, log_theta: FloatArray) -> FloatArray:
+        """Return ln r! where the identity is the best order of the states, −inf elsewhere."""
+        if not self.states:
+            return np.zeros(len(log_theta))
+        weights = np.stack([self.alphas[mode][own] - 1.0 for own in self.states])
+        result = np.full(len(log_theta), math.lgamma(len(self.states) + 1.0))
+        for k, point in enumerate(log_theta):
+            gains = weights @ np.stack([point[own] for own in self.states]).T
+            rows, columns = linear_sum_assignment(gains, maximize=True)
+            if gains[rows, columns].sum() > np.trace(gains) + 1e-9:
+                result[k] = -math.inf
+        return result
+
+
+def _state_positions(layout: Layout) -> list[IntArray]:
+    """Return, for each state of the hidden variable with the most states, its flat positions in matching order."""
+    name = max(layout.dag.hidden, key=lambda hidden: layout.dag.hidden[hidden])
+    node = layout.index[name]
+    found: list[list[IntArray]] = [[] for _ in range(layout.cardinalities[node])]
+    for j, strides in enumerate(layout.strides):
+        if node not in strides:
+            continue
+        others = np.indices([layout.cardinalities[v] for v in strides if v != node])
+        offsets = np.full(others.shape[1:], layout.offsets[j], np.int64)
+        for axis, stride in enumerate(stride for v, stride in strides.items() if v != node):
+            offsets = offsets + stride * others[axis]
+        for state, positions in enumerate(found):
+            positions.append((offsets + strides[node] * state).ravel())
+    return [np.concatenate(positions) for positions in found]

@@ -84,13 +84,13 @@ def sampled_program(problem: Problem) -> Program:
 
 def variational_path(fit: Fit, flattening: float) -> ProductPath:
     """Return the path from a VB fit flattened by c = `flattening`: 1 is the fit itself, 0 the prior path."""
-    problem = fit.problem
-    active = problem.engine.active
-    return ProductPath(
-        problem,
-        problem.pseudo[active] + flattening * fit.counts[active],
-        flattening * fit.potentials[active],
-    )
+    active = fit.problem.engine.active
+    return flattened_path(fit.problem, fit.counts[active], fit.potentials[active], flattening)
+
+
+def flattened_path(problem: Problem, counts: FloatArray, potentials: FloatArray, flattening: float) -> ProductPath:
+    """Return the path from α₀ = λ + c N, φ₀ = c φ of a mode with counts N and potentials φ, (Q,) each."""
+    return ProductPath(problem, problem.pseudo[problem.engine.active] + flattening * counts, flattening * potentials)
 
 
 def prior_path(problem: Problem) -> ProductPath:

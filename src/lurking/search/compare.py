@@ -160,7 +160,11 @@ def _named(models: Any, table: Table, hidden: Mapping[str, int]) -> tuple[list[s
             marks = {name: states for name, states in hidden.items() if name in dag.nodes and name not in dag.hidden}
             dags.append((dag.with_hidden(marks) if marks else dag).bind(table.columns))
             name = f"{given} ({key})" if given and key else given or text or str(dags[-1])
-            names[name if name not in names else f"{name} ({len(names) + 1})"] = None
+            number = len(names) + 1
+            unique = name
+            while unique in names:
+                unique, number = f"{name} ({number})", number + 1
+            names[unique] = None
     if not dags:
         raise OptionError("no model was given; compare needs at least one structure")
     for name, states in hidden.items():

@@ -16,14 +16,18 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem, shared_patterns
 from lurking.learn.fit import FitOptions, has_fit
 from lurking.learn.loop import METHODS
-from lurking.learn.together import can_fit_together, fit_together
+from lurking.learn.together import can_fit_together, fit_together, is_small
+from lurking.models.discrete.layout import Layout
 from lurking.runtime.executor import map_in_order
 
-HELD = 1 << 28
+HELD = 1 << 27
 """Bytes of compiled problems held at once, about."""
 WINDOW = 256
 """Problems held at once at most; fewer than `LEAST_WINDOW` are not worth fitting together."""
 LEAST_WINDOW = 8
+SHORT_WINDOW = 32
+"""Problems at most when each needs several fits: an interrupt loses those that have some but not all of theirs."""
+VECTORS = 8  # flat vectors of a compiled problem beside one per start
 BYTES_PER_CELL = 32  # of the rows of a compiled problem: codes, choices, slots
 
 
@@ -63,7 +67,7 @@ class Scoring:
         """Return a row for every structure, or why it was refused; after an interrupt those finished, in order."""
         candidates = [_Candidate(self, name, dag) for name, dag in zip(names, dags, strict=True)]
         methods = self._methods_together()
-        window = self._window(dags[0]) if methods else 0
+        window = self._window(dags, methods) if methods else 0
         if window < LEAST_WINDOW:
             return self._each(candidates, done)
         result: list[Row | Refusal] = []
@@ -88,7 +92,9 @@ class Scoring:
                 done(next(n_scored))
 
         for method in methods:
-            fit_together(_problems(ordered, owner), method, self.options, self.workers, self.executor, score)
+            if not self.options.stop.is_set:
+                problems = _problems(ordered, owner, self.options)
+                fit_together(problems, method, self.options, self.workers, self.executor, score)
         left = [candidate for candidate in some if candidate.result is None]
         if not self.options.stop.is_set:
             self._each(left, partial(_after, done, len(some) - len(left)))
@@ -100,13 +106,18 @@ class Scoring:
     def _methods_together(self) -> list[str]:
         """Return the methods of the fits that the scores are read off; none when the scores need anything else."""
         methods = [score.fit_of(self.own) for score in chosen_scores(self.scores, self.own)]
-        can = can_fit_together(self.options) and not self.in_blocks and all(method in METHODS for method in methods)
-        return [method for method in dict.fromkeys(methods) if method is not None] if can else []
+        known = [method for method in methods if isinstance(method, str) and method in METHODS]
+        can = can_fit_together(self.options) and not self.in_blocks and len(known) == len(methods)
+        return list(dict.fromkeys(known)) if can else []
 
-    def _window(self, dag: Dag) -> int:
-        """Return how many problems can be held at once."""
-        cells = max(1, len(shared_patterns(dag, self.table))) * len(dag.nodes)
-        return min(WINDOW, HELD // (cells * BYTES_PER_CELL))
+    def _window(self, dags: Sequence[Dag], methods: Sequence[str]) -> int:
+        """Return how many problems can be held at once, judged by the one with the most arrows."""
+        largest = max(dags, key=lambda dag: len(dag.edges))
+        cells = max(1, len(shared_patterns(largest, self.table))) * len(largest.nodes)
+        cardinalities = {name: self.table[name].cardinality for name in largest.observed}
+        vectors = Layout(largest, {**cardinalities, **largest.hidden}).size * (self.options.restarts + VECTORS)
+        most = WINDOW if len(methods) == 1 else SHORT_WINDOW
+        return min(most, HELD // (cells * BYTES_PER_CELL + 8 * vectors))
 
     def _each(self, some: Sequence[_Candidate], done: Callable[[int], None]) -> list[Row | Refusal]:
         """Score structure by structure, on threads; those of a table in blocks work on its blocks instead."""
@@ -145,16 +156,24 @@ class _Candidate:
             self.result = Row(self.name, problem.full_dag, problem.dimension, evidences)
         except (TooLarge, UndefinedScore) as refusal:
             self.result = Refusal(self.name, refusal)
-        self.__dict__.pop("problem", None)
+        self.forget()
         return self.result
 
+    def forget(self) -> None:
+        """Let go of the compiled problem."""
+        self.__dict__.pop("problem", None)
 
-def _problems(candidates: Iterable[_Candidate], owner: dict[int, _Candidate]) -> Iterator[Problem]:
-    """Yield the problems that can be made, noting whose they are; the others' refusal is said when they are scored."""
+
+def _problems(candidates: Iterable[_Candidate], owner: dict[int, _Candidate], options: FitOptions) -> Iterator[Problem]:
+    """Yield the small problems, noting whose they are; the others are not held and are scored on their own."""
     for candidate in candidates:
         try:
             problem = candidate.problem
+            small = is_small(problem, options)
         except TooLarge:
-            continue
-        owner[id(problem)] = candidate
-        yield problem
+            small = False
+        if small:
+            owner[id(problem)] = candidate
+            yield problem
+        else:
+            candidate.forget()

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from lurking.inference.memory_of_rows import MOST_ROWS, remembered, where_unobserved
+from lurking.inference import memory_of_rows
+from lurking.inference.memory_of_rows import MOST_KEYS, MOST_ROWS, remembered, where_unobserved
 
 
 def fixed(codes):
@@ -35,3 +36,13 @@ def test_where_unobserved():
     in_some, in_all = where_unobserved(fixed([[0, -1, -1], [1, -1, 0]]))
     assert in_some.tolist() == [False, True, True]
     assert in_all.tolist() == [False, True, False]
+
+
+def test_memory_is_bounded_and_goes_with_the_rows():
+    codes = fixed([[0, 1]])
+    for key in range(3 * MOST_KEYS):
+        assert remembered(codes, key, lambda: np.zeros(8)).shape == (8,)
+    ((_, known),) = memory_of_rows._last
+    assert 0 < len(known) <= MOST_KEYS
+    del codes
+    assert not known

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
+from numba.core.errors import TypingError
 
 from lurking.kernels.cpu.vector import add_at, exponent, mantissa, plus, put, quad_at, scaled, times_at
 
@@ -35,6 +36,12 @@ def test_quads_are_four_numbers_side_by_side(index):
     first, last = all_at_once(source, target, index, 1.7)
     assert (first, last) == (quad[0], quad[3])
     assert np.array_equal(target, expected)
+
+
+@pytest.mark.parametrize("array", [np.ones(8, np.float32), np.ones(8, np.int64), np.ones(16)[::2], np.ones((2, 8))])
+def test_other_arrays_are_not_compiled(array):
+    with pytest.raises(TypingError):
+        all_at_once(array, np.ones(8), 4, 1.0)
 
 
 @given(st.floats(min_value=1e-300, max_value=1e300))

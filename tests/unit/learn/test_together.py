@@ -9,6 +9,7 @@ import pytest
 import lurking as lk
 from lurking.graph.spaces import bipartite
 from lurking.inference.problem import Problem
+from lurking.kernels.program import Outcome
 from lurking.learn import together
 from lurking.learn.fit import FitOptions, fit_problem, has_fit
 from lurking.learn.together import can_fit_together, fit_together
@@ -65,16 +66,64 @@ def test_each_problem_is_announced_once_when_its_fit_is_there_and_on_the_calling
     assert {thread for _, thread in heard} == {threading.current_thread()}
 
 
-def test_a_pool_of_the_user_is_used():
-    many = problems()
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_pool_of_the_user_is_used_and_not_waited_for(monkeypatch, workers):
+    seen, release = set(), threading.Event()
+    climb = together.climb_together
+
+    def noticed(*arguments):
+        seen.add(threading.current_thread().name.partition("_")[0])
+        return climb(*arguments)
+
+    monkeypatch.setattr(together, "climb_together", noticed)
+    monkeypatch.setattr(together, "LEAST_CHUNK", 1)
     with ThreadPoolExecutor(1, thread_name_prefix="mine") as pool:
-        fit_together(many, "vb", options(), 2, pool)
-        pool.submit(int).result()
-    assert all(has_fit(p, "vb", options()) for p in many if p.engine.program is not None)
+        many = problems()
+        fit_together(many, "vb", options(), workers, pool)
+        assert "mine" in seen
+        busy = pool.submit(release.wait, 60.0)
+        others = problems()
+        fit_together(others, "vb", options(), workers, pool)
+        assert not busy.done()
+        release.set()
+    for some in (many, others):
+        assert all(has_fit(p, "vb", options()) for p in some if p.engine.program is not None)
+
+
+def test_climbs_of_other_threads_are_kept_when_the_calling_one_is_interrupted(monkeypatch):
+    climb, caller, made = together.climb_together, threading.current_thread(), []
+
+    def interrupts_the_caller(*arguments):
+        if threading.current_thread() is caller:
+            raise KeyboardInterrupt
+        ends = climb(*arguments)
+        made.extend(ends)
+        return ends
+
+    monkeypatch.setattr(together, "climb_together", interrupts_the_caller)
+    many, same = problems(), options()
+    fit_together(many, "vb", same, 2)
+    assert same.stop.is_set
+    whole = [own for own in made if all(end.outcome != Outcome.INTERRUPTED for end in own)]
+    assert sum(has_fit(problem, "vb", same) for problem in many) == len(whole) > 0
+
+
+def test_nothing_is_compiled_after_a_stop():
+    same, made = options(), []
+
+    def one_by_one():
+        for problem in problems():
+            made.append(problem)
+            if len(made) == 3:
+                same.stop.set()
+            yield problem
+
+    fit_together(one_by_one(), "vb", same, 2)
+    assert len(made) <= 4
 
 
 def test_large_problems_are_left_alone(monkeypatch):
-    monkeypatch.setattr(together, "SERIAL_BELOW", 1)
+    monkeypatch.setattr(together, "ONE_CALL", 1.0)
     many = problems()
     fit_together(many, "vb", options(), 2)
     assert not any(has_fit(problem, "vb", options()) for problem in many)
@@ -114,6 +163,28 @@ def test_what_cannot_share_a_call():
     assert not can_fit_together(options(tournament=4))
     assert not can_fit_together(options(max_iter=10**6))
     assert not can_fit_together(options(init={"s": [[0.5, 0.5]]}))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_keeps_structures_with_all_their_fits(monkeypatch, workers):
+    monkeypatch.setattr("lurking.search.scoring.SHORT_WINDOW", 8)
+
+    class Impatient:
+        def begin(self, what, total): ...
+
+        def update(self, done):
+            if done == 12:
+                raise KeyboardInterrupt
+
+        def end(self): ...
+
+    given = {"scores": ["vb", "cs"], "restarts": 2, "seed": 1}
+    comparison = lk.compare(DAGS, TABLE, **given, workers=workers, progress=Impatient(), keep_interrupted=True)
+    assert comparison.interrupted
+    assert 12 <= len(comparison.rows) < len(DAGS)
+    expected = {row.name: row for row in lk.compare(DAGS, TABLE, **given).rows}
+    for row in comparison.rows:
+        assert row.evidences["cs"].log_z == expected[row.name].evidences["cs"].log_z
 
 
 def test_comparison_does_not_depend_on_threads_nor_on_windows(monkeypatch):

@@ -42,12 +42,12 @@ def test_the_mean_weight_is_the_evidence(model, flattening):
     permutations = relabelings(path.problem.layout, path.problem.pseudo)
     alpha, points = np.ones(path.problem.layout.size), np.zeros((3000, path.problem.layout.size))
     alpha[path.problem.engine.active] = path.alpha
-    points[:, path.problem.engine.active] = chains.log_theta
+    points[:, path.problem.engine.active] = chains.log_theta[:, 0]
     for power in (0.0, 0.25, 1.0):
-        weights = chains.log_weights + log_share(permutations, alpha, points, power)
+        weights = chains.estimates(log_share(permutations, alpha, points, power)[:, None])
         assert log_mean(weights) == pytest.approx(exact, abs=4.0 * relative_error(weights))
         assert relative_error(weights) < 0.1
-    assert chains.log_weights.mean() <= exact + 4.0 * chains.log_weights.std() / math.sqrt(3000)
+    assert chains.estimates().mean() <= exact + 4.0 * chains.estimates().std() / math.sqrt(3000)
 
 
 def test_weighted_ends_are_a_posterior_sample():
@@ -55,9 +55,9 @@ def test_weighted_ends_are_a_posterior_sample():
     path = path_of("a -> b -> c", 0.5)
     chains = anneal(path, np.linspace(0.0, 1.0, 31), np.random.SeedSequence(2).spawn(4000))
     layout = path.problem.layout
-    weights = np.exp(chains.log_weights - log_mean(chains.log_weights))
+    weights = np.exp(chains.estimates() - log_mean(chains.estimates()))
     place = np.flatnonzero(path.problem.engine.active == layout.offsets[layout.index["a"]])
-    mean = float((weights * np.exp(chains.log_theta[:, place[0]])).mean())
+    mean = float((weights * np.exp(chains.log_theta[:, 0, place[0]])).mean())
     # One cell of `a` is empty: its two completions, weighed by their evidence.
     total, expected = 0.0, 0.0
     for value in (0, 1):
@@ -77,7 +77,7 @@ def test_results_do_not_depend_on_the_number_of_workers():
     two = anneal(path, np.linspace(0.0, 1.0, 20), np.random.SeedSequence(3).spawn(8), workers=3)
     assert np.array_equal(one.log_weights, two.log_weights)
     assert np.array_equal(one.log_theta, two.log_theta)
-    assert one.increments.sum(axis=1) + path.constant == pytest.approx(one.log_weights, rel=1e-12)
+    assert one.means.sum(axis=1) + path.constant == pytest.approx(one.estimates(), rel=1e-12)
 
 
 def test_schedules():
@@ -88,8 +88,8 @@ def test_schedules():
     pilot = anneal(path, np.linspace(0.0, 1.0, 17), np.random.SeedSequence(0).spawn(300))
     schedule = checked_temperatures(spaced_by_spread(pilot, 40))
     assert len(schedule) == 41
-    even = anneal(path, schedule, np.random.SeedSequence(1).spawn(300)).increments.std(axis=0)
-    plain = anneal(path, np.linspace(0.0, 1.0, 41), np.random.SeedSequence(1).spawn(300)).increments.std(axis=0)
+    even = anneal(path, schedule, np.random.SeedSequence(1).spawn(300)).means.std(axis=0)
+    plain = anneal(path, np.linspace(0.0, 1.0, 41), np.random.SeedSequence(1).spawn(300)).means.std(axis=0)
     assert even.max() / even.mean() < plain.max() / plain.mean()
 
 

@@ -192,7 +192,8 @@ class Backwards(Executor):
             def result(self, timeout=None):
                 while executor.waiting:
                     future, call = executor.waiting.pop()
-                    future.set_result(call())
+                    if future.set_running_or_notify_cancel():
+                        future.set_result(call())
                 return super().result(timeout)
 
         future = Late()

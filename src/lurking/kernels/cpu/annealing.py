@@ -1,4 +1,4 @@
-"""One annealed chain in one call, from a product start to the posterior, with its importance weight.
+"""A population of annealed chains in one call, from a product start to the posterior, with importance weights.
 
 f_τ(θ, s) = [Dir(θ; α₀) q₀(s)]^{1−τ} [p(θ) p(s, y|θ)]^τ with q₀(s_i) ∝ exp Σ_j φ₀_j. Both conditionals stay conjugate:
 θ_jl | s ~ Dir((1−τ) α₀ + τ (λ + N(s))), and s | θ has the potentials (1−τ) φ₀ + τ ln θ. The weight is taken with θ
@@ -43,39 +43,130 @@ def _log_density(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _resample(log_weights: FloatArray, generator: np.random.Generator, ancestors: IntArray) -> float:
+    """Write the ancestor of every particle by systematic resampling; return ln of the mean weight."""
+    count = log_weights.shape[0]
+    top = log_weights.max()
+    total = 0.0
+    for i in range(count):
+        total += math.exp(log_weights[i] - top)
+    offset, cumulated, place = float(generator.random()), 0.0, 0
+    for i in range(count):
+        cumulated += math.exp(log_weights[i] - top) / total * count
+        while place < count and offset + place < cumulated:
+            ancestors[place] = i
+            place += 1
+    while place < count:  # rounding
+        ancestors[place] = ancestors[place - 1]
+        place += 1
+    return float(top + math.log(total / count))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _effective_share(log_weights: FloatArray) -> float:
+    """Return (Σ w)² / (N Σ w²), between 1/N and 1."""
+    top = log_weights.max()
+    total, squares = 0.0, 0.0
+    for i in range(log_weights.shape[0]):
+        weight = math.exp(log_weights[i] - top)
+        total += weight
+        squares += weight * weight
+    return float(total * total / (squares * log_weights.shape[0]))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _follow(ancestors: IntArray, counts: FloatArray, lineage: IntArray) -> None:
+    """Replace every particle and its first ancestor by those of its ancestor."""
+    old_counts, old_lineage = counts.copy(), lineage.copy()
+    for i in range(ancestors.shape[0]):
+        lineage[i] = old_lineage[ancestors[i]]
+        for q in range(counts.shape[1]):
+            counts[i, q] = old_counts[ancestors[i], q]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _move(
+    program: Program,
+    pseudo: FloatArray,
+    start: tuple[FloatArray, FloatArray],
+    temperature: float,
+    is_last: bool,
+    generator: np.random.Generator,
+    state: tuple[FloatArray, FloatArray],
+    scratch: tuple[FloatArray, FloatArray],
+) -> None:
+    """Draw θ | s and, unless this is the end, s | θ at one temperature; `state` = (ln θ, counts) is overwritten."""
+    log_theta, counts = state
+    size = pseudo.shape[0]
+    shape = np.empty(size)
+    for q in range(size):
+        shape[q] = (1.0 - temperature) * start[0][q] + temperature * (pseudo[q] + counts[q])
+    draw_log_theta(program.row_start, shape, generator, log_theta)
+    if is_last:
+        return
+    for q in range(size):
+        shape[q] = temperature * log_theta[q]
+        if temperature < 1.0:
+            shape[q] += (1.0 - temperature) * start[1][q]
+    draw_into(program, shape, counts, scratch, generator)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def anneal_into(
     program: Program,
     pseudo: FloatArray,
     start: tuple[FloatArray, FloatArray],
     temperatures: FloatArray,
+    threshold: float,
     generator: np.random.Generator,
-    increments: FloatArray,
-    out: tuple[FloatArray, FloatArray],
-) -> float:
-    """Anneal from τ_0 = 0 to τ_K = 1; return Σ of the increments ln f_{τ_{k+1}}(s_k) − ln f_{τ_k}(s_k), constants out.
+    stop: IntArray,
+    means: FloatArray,
+    squares: FloatArray,
+    out: tuple[FloatArray, FloatArray, FloatArray, IntArray],
+) -> tuple[bool, float, int]:
+    """Anneal a population of N particles from τ_0 = 0 to τ_K = 1.
 
-    `start` = (α₀, φ₀) over the active positions. `increments` (K,) receives each increment; `out` = (ln θ, counts) of
-    the end: counts of the last completion s_{K−1}, and θ drawn from its posterior given them.
+    A particle's weight grows by f_{τ_{k+1}}(s_k) / f_{τ_k}(s_k), normalisers left out. When the effective share of the
+    weights falls below `threshold` the particles are resampled and their weights begin anew; 0 never resamples, and
+    the particles are independent chains. `start` = (α₀, φ₀) over the active positions.
+
+    `means`, `squares` (K,) receive weighted means of each step's ln increments and of their squares. `out` = (ln
+    weights (N,), ln θ (N, Q), counts (N, Q), first ancestors (N,)) of the end: counts of the last completion and θ
+    drawn given them. Returns (whether the end was reached before `stop[0]` was set, ln of the product of the mean
+    weights at which the population was resampled, number of resamplings).
     """
-    size, row_start = pseudo.shape[0], program.row_start
-    log_theta, counts = out
+    log_weights, log_theta, counts, lineage = out
+    row_start, particles = program.row_start, log_weights.shape[0]
     scratch = (np.empty(program.joined.n_cells), np.empty(program.joined.n_cells))
-    shape, potentials = np.empty(size), np.empty(size)
-    draw_into(program, start[1], counts, scratch, generator)
+    ancestors = np.empty(particles, np.int64)
+    for i in range(particles):
+        draw_into(program, start[1], counts[i], scratch, generator)
+        log_weights[i] = 0.0
+        lineage[i] = i
     steps = temperatures.shape[0] - 1
-    result = 0.0
+    log_resampled, n_resamplings = 0.0, 0
     for k in range(steps):
+        if stop[0] != 0:
+            return False, log_resampled, n_resamplings
         here, following = temperatures[k], temperatures[k + 1]
-        increments[k] = _log_density(row_start, following, pseudo, start, counts)
-        increments[k] -= _log_density(row_start, here, pseudo, start, counts)
-        result += increments[k]
-        for q in range(size):
-            shape[q] = (1.0 - following) * start[0][q] + following * (pseudo[q] + counts[q])
-        draw_log_theta(row_start, shape, generator, log_theta)
-        if k < steps - 1:
-            for q in range(size):
-                potentials[q] = following * log_theta[q]
-                if following < 1.0:
-                    potentials[q] += (1.0 - following) * start[1][q]
-            draw_into(program, potentials, counts, scratch, generator)
-    return result
+        top = log_weights.max()
+        total, means[k], squares[k] = 0.0, 0.0, 0.0
+        for i in range(particles):
+            weight = math.exp(log_weights[i] - top)
+            increment = _log_density(row_start, following, pseudo, start, counts[i])
+            increment -= _log_density(row_start, here, pseudo, start, counts[i])
+            log_weights[i] += increment
+            total += weight
+            means[k] += weight * increment
+            squares[k] += weight * increment * increment
+        means[k] /= total
+        squares[k] /= total
+        if k < steps - 1 and _effective_share(log_weights) < threshold:
+            log_resampled += _resample(log_weights, generator, ancestors)
+            _follow(ancestors, counts, lineage)
+            log_weights[:] = 0.0
+            n_resamplings += 1
+        for i in range(particles):
+            state = (log_theta[i], counts[i])
+            _move(program, pseudo, start, following, k == steps - 1, generator, state, scratch)
+    return True, log_resampled, n_resamplings

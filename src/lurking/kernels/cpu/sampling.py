@@ -11,39 +11,89 @@ import math
 import numpy as np
 from numba import njit
 
-from lurking.kernels.cpu.enumeration import TINY, cells_of_row, group_rows, hand_down, multiply_out, row_in_logs
+from lurking.kernels.cpu.enumeration import (
+    LARGE,
+    LOG_TWO,
+    TINY,
+    cells_of_row,
+    group_rows,
+    hand_down,
+    multiply_out,
+    row_in_logs,
+)
+from lurking.kernels.cpu.vector import WIDTH, add_at, exponent, mantissa, quad_at, times_at
 from lurking.kernels.program import Program
 from lurking.types import FloatArray, IntArray
+
+MOST_SINGLE = 128
+"""Equal rows up to which states are drawn one by one; beyond, binomial draws are faster."""
+BELOW_ONE = 1.0 - 2.0**-52
+"""Keeps a random number times a total below the total, so that an impossible last state is never drawn."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _draw_states(
     mass: FloatArray, total: float, weight: int, generator: np.random.Generator, drawn: FloatArray
 ) -> None:
-    """Write one multinomial draw of `weight` states with probabilities mass / total to `drawn`."""
+    """Write one multinomial draw of `weight` states with probabilities mass / total to `drawn`; `mass` is overwritten.
+
+    Few draws are made one by one: how many lie above each cumulated mass is counted without a branch, which a processor
+    could not foresee. Many draws are binomial ones, state by state.
+    """
     last = mass.shape[0] - 1
-    for s in range(last + 1):
-        drawn[s] = 0.0
-    if weight == 1:
-        threshold = generator.random() * total
-        s = 0
-        while s < last and threshold >= mass[s]:
-            threshold -= mass[s]
-            s += 1
-        # Rounding may step past the last possible state.
-        while mass[s] == 0.0 and s > 0:
-            s -= 1
-        drawn[s] = 1.0
+    if weight <= MOST_SINGLE:
+        for s in range(last):
+            drawn[s] = 0.0
+            mass[s + 1] += mass[s]
+        top = mass[last] * BELOW_ONE
+        for _ in range(weight):
+            threshold = generator.random() * top
+            for s in range(last):
+                drawn[s] += 1.0 if threshold >= mass[s] else 0.0
+        above = float(weight)
+        for s in range(last):
+            following = drawn[s]
+            drawn[s] = above - following
+            above = following
+        drawn[last] = above
         return
     left, rest = weight, total
     for s in range(last + 1):
-        if left == 0:
-            break
-        share = mass[s] / rest if rest > 0.0 else 1.0
-        taken = left if s == last or share >= 1.0 else generator.binomial(left, share)
-        drawn[s] = taken
-        left -= taken
-        rest -= mass[s]
+        drawn[s] = 0.0
+        if left > 0:
+            share = mass[s] / rest if rest > 0.0 else 1.0
+            taken = left if s == last or share >= 1.0 else generator.binomial(left, share)
+            drawn[s] = taken
+            left -= taken
+            rest -= mass[s]
+    # Rounding may leave some to a last state that is impossible.
+    for s in range(last, 0, -1):
+        if mass[s] == 0.0 and drawn[s] > 0.0:
+            drawn[s - 1] += drawn[s]
+            drawn[s] = 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw_of_four(
+    mass: tuple[float, float, float, float], weight: int, generator: np.random.Generator
+) -> tuple[float, float, float, float]:
+    """Return `weight` draws of four states one by one, counted without a branch."""
+    first = mass[0]
+    second = first + mass[1]
+    third = second + mass[2]
+    top = (third + mass[3]) * BELOW_ONE
+    above_first, above_second, above_third = 0, 0, 0
+    for _ in range(weight):
+        threshold = generator.random() * top
+        above_first += threshold >= first
+        above_second += threshold >= second
+        above_third += threshold >= third
+    return (
+        float(weight - above_first),
+        float(above_first - above_second),
+        float(above_second - above_third),
+        float(above_third),
+    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -64,8 +114,20 @@ def _draw_group(
     for first in fixed:
         for s in range(states):
             base[s] *= table[first + s]
-    log_z = 0.0
+    log_z, product, twos = 0.0, 1.0, 0
     for row in range(weights.shape[0]):
+        if states == WIDTH and weights[row] <= MOST_SINGLE and not in_logs:
+            quad = quad_at(base, 0)
+            for f in range(slots.shape[1]):
+                quad = times_at(quad, table, np.uint64(slots[row, f]))
+            total = (quad[0] + quad[1]) + (quad[2] + quad[3])
+            if total > TINY:
+                quad = _draw_of_four(quad, int(weights[row]), generator)
+                add_at(summed, 0, quad)
+                for f in range(slots.shape[1]):
+                    add_at(accumulated, np.uint64(slots[row, f]), quad)
+                log_z, product, twos = _with_row(log_z, product, twos, total, weights[row])
+                continue
         total = 0.0
         for s in range(states):
             mass[s] = base[s]
@@ -83,7 +145,7 @@ def _draw_group(
                 return -np.inf
             log_z += weights[row] * row_log_z
         else:
-            log_z += weights[row] * math.log(total)
+            log_z, product, twos = _with_row(log_z, product, twos, total, weights[row])
         _draw_states(mass, total, int(weights[row]), generator, drawn)
         for s in range(states):
             summed[s] += drawn[s]
@@ -94,7 +156,21 @@ def _draw_group(
     for first in fixed:
         for s in range(states):
             accumulated[first + s] += summed[s]
-    return log_z
+    return log_z + math.log(product) + twos * LOG_TWO
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _with_row(log_z: float, product: float, twos: int, total: float, weight: float) -> tuple[float, float, int]:
+    """Add `weight` · ln `total` to what log_z, a product of mantissas and a sum of exponents stand for together."""
+    if weight == 1.0:
+        product *= mantissa(total)
+        twos += exponent(total)
+        if product > LARGE:
+            log_z += math.log(product)
+            product = 1.0
+    else:
+        log_z += weight * math.log(total)
+    return log_z, product, twos
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -21,6 +21,12 @@ _BITS = ir.IntType(64)
 _QUAD: Any = types.UniTuple(types.float64, WIDTH)  # type: ignore[no-untyped-call]
 
 
+def _is_flat(array: Any, *, writable: bool = False) -> bool:
+    """Whether the operations can be compiled for an array: doubles one after the other."""
+    is_flat = isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
+    return is_flat and array.dtype == types.float64 and (array.mutable or not writable)
+
+
 def _lane(number: int) -> ir.Constant:
     return ir.Constant(ir.IntType(32), number)
 
@@ -58,6 +64,8 @@ def _store(builder: Any, vector: Any, place: Any) -> None:
 @native
 def quad_at(_typing: Any, array: Any, index: Any) -> Any:
     """Return array[index : index + 4]; nothing checks the bounds, here and below."""
+    if not _is_flat(array):
+        return None
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
@@ -69,6 +77,8 @@ def quad_at(_typing: Any, array: Any, index: Any) -> Any:
 @native
 def put(_typing: Any, array: Any, index: Any, quad: Any) -> Any:
     """Write a quad to array[index : index + 4]."""
+    if not _is_flat(array, writable=True):
+        return None
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
@@ -81,6 +91,8 @@ def put(_typing: Any, array: Any, index: Any, quad: Any) -> Any:
 @native
 def add_at(_typing: Any, array: Any, index: Any, quad: Any) -> Any:
     """Add a quad to array[index : index + 4]."""
+    if not _is_flat(array, writable=True):
+        return None
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
@@ -93,6 +105,8 @@ def add_at(_typing: Any, array: Any, index: Any, quad: Any) -> Any:
 @native
 def times_at(_typing: Any, quad: Any, array: Any, index: Any) -> Any:
     """Return the quad times array[index : index + 4]."""
+    if not _is_flat(array):
+        return None
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = _place(context, builder, signature.args[1], arguments[1], arguments[2])

@@ -1,0 +1,85 @@
+"""A chain in parameter space as the definition has it, row by row: the twin of `lurking.kernels.cpu.metropolis`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import gammaln
+
+from lurking.types import BoolArray, FloatArray, IntArray
+
+
+def log_dirichlet(alpha: FloatArray, log_theta: FloatArray) -> float:
+    """Return ln Dir(θ; α) of one table row, the density over probabilities."""
+    return float(gammaln(alpha.sum()) - gammaln(alpha).sum() + ((alpha - 1.0) * log_theta).sum())
+
+
+def log_acceptance(
+    row_start: IntArray,
+    pseudo: FloatArray,
+    setting: tuple[float, float, float],
+    here: tuple[FloatArray, float],
+    there: tuple[FloatArray, float],
+) -> float:
+    """Return ln of the ratio of beal-ghahramani-2006, eq. 67, at f_τ(θ) = p(θ) p(y|θ)^τ, not cut off at 0.
+
+        ln f_τ(θ') + Σ_jl ln Dir(θ_jl; a θ'_jl + ε) − ln f_τ(θ) − Σ_jl ln Dir(θ'_jl; a θ_jl + ε)
+
+    `setting` = (τ, a, ε); `here` and `there` = (ln θ, ln p(y|θ)) of θ and θ'. Rows that are equal in both have no part.
+    """
+    temperature, strength, floor = setting
+    result = temperature * (there[1] - here[1])
+    for first, end in pairwise(row_start):
+        old, new = here[0][first:end], there[0][first:end]
+        if np.array_equal(old, new):
+            continue
+        result += log_dirichlet(pseudo[first:end], new) - log_dirichlet(pseudo[first:end], old)
+        result += log_dirichlet(strength * np.exp(new) + floor, old)
+        result -= log_dirichlet(strength * np.exp(old) + floor, new)
+    return result
+
+
+def draw_log_dirichlet(alpha: FloatArray, generator: np.random.Generator) -> FloatArray:
+    """Return ln θ of one row drawn from Dir(α), with the random numbers of the compiled twin in its order."""
+    logs = np.empty(len(alpha))
+    for k, shape in enumerate(alpha):
+        if shape < 1.0:
+            logs[k] = math.log(generator.standard_gamma(shape + 1.0)) + math.log(1.0 - generator.random()) / shape
+        else:
+            logs[k] = math.log(generator.standard_gamma(shape))
+    return np.asarray(logs - logs.max() - math.log(np.exp(logs - logs.max()).sum()))
+
+
+def anneal_parameters(
+    log_likelihood: Callable[[FloatArray], float],
+    row_start: IntArray,
+    pseudo: FloatArray,
+    blocks: IntArray,
+    schedule: tuple[FloatArray, FloatArray, float],
+    n_sweeps: int,
+    generator: np.random.Generator,
+    log_theta: FloatArray,
+) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray]:
+    """Return (increments (K,), ln p(y|θ_k) (K,), accepted (K, sweeps, B), last ln θ (Q,)); arguments as in the twin."""
+    temperatures, strengths, floor = schedule
+    increments, log_likelihoods = np.empty(len(strengths)), np.empty(len(strengths))
+    accepted = np.zeros((len(strengths), n_sweeps, len(blocks) - 1), bool)
+    here = log_theta.copy(), log_likelihood(log_theta)
+    for k, strength in enumerate(strengths):
+        increments[k] = (temperatures[k + 1] - temperatures[k]) * here[1]
+        for sweep in range(n_sweeps):
+            for block in range(len(blocks) - 1):
+                proposal = here[0].copy()
+                for row in range(blocks[block], blocks[block + 1]):
+                    own = slice(row_start[row], row_start[row + 1])
+                    proposal[own] = draw_log_dirichlet(strength * np.exp(here[0][own]) + floor, generator)
+                there = proposal, log_likelihood(proposal)
+                setting = (temperatures[k + 1], strength, floor)
+                ratio = log_acceptance(row_start, pseudo, setting, here, there)
+                if math.log(1.0 - generator.random()) < ratio:
+                    here, accepted[k, sweep, block] = there, True
+        log_likelihoods[k] = here[1]
+    return increments, log_likelihoods, accepted, here[0]
