@@ -92,12 +92,15 @@ def test_a_pool_of_the_user_is_used_and_not_waited_for(monkeypatch, workers):
 
 def test_climbs_of_other_threads_are_kept_when_the_calling_one_is_interrupted(monkeypatch):
     climb, caller, made = together.climb_together, threading.current_thread(), []
+    some_are_made = threading.Event()
 
     def interrupts_the_caller(*arguments):
         if threading.current_thread() is caller:
+            some_are_made.wait(60.0)
             raise KeyboardInterrupt
         ends = climb(*arguments)
         made.extend(ends)
+        some_are_made.set()
         return ends
 
     monkeypatch.setattr(together, "climb_together", interrupts_the_caller)
