@@ -92,15 +92,17 @@ def test_a_pool_of_the_user_is_used_and_not_waited_for(monkeypatch, workers):
 
 def test_climbs_of_other_threads_are_kept_when_the_calling_one_is_interrupted(monkeypatch):
     climb, caller, made = together.climb_together, threading.current_thread(), []
-    some_are_made = threading.Event()
+    some_are_made, caller_is_here = threading.Event(), threading.Event()
 
     def interrupts_the_caller(*arguments):
         if threading.current_thread() is caller:
             some_are_made.wait(60.0)
+            caller_is_here.set()
             raise KeyboardInterrupt
         ends = climb(*arguments)
         made.extend(ends)
         some_are_made.set()
+        caller_is_here.wait(60.0)
         return ends
 
     monkeypatch.setattr(together, "climb_together", interrupts_the_caller)
