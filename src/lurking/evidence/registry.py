@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lurking.evidence.ais import annealed_importance_sampling
 from lurking.evidence.base import register
 from lurking.evidence.bic import bic
 from lurking.evidence.bicp import bicp
@@ -21,3 +22,4 @@ register("draper", draper, fit_of=point_of)
 register("mled", mled, fit_of=point_of)
 register("cs", cheeseman_stutz, fit_of=point_of)
 register("vb", variational_bayes, fit_of=variational_fit)
+register("ais", annealed_importance_sampling)

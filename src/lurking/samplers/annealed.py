@@ -55,7 +55,7 @@ class AnnealOptions:
     """
 
     target: float = 0.15
-    budget: int = 1 << 18
+    budget: int = 1 << 19
     particles: int = 32
     steps: int = 256
     threshold: float = 0.5
@@ -173,7 +173,9 @@ class _Run:
         for flattening in FLATTENINGS:
             paths = [flattened_path(self.problem, mode.counts, mode.potentials, flattening) for mode in self.modes]
             sharing = Sharing(self.problem, [path.alpha for path in paths])
-            populations = [self.anneal(path, even, PILOT_REPLICATES, PILOT_PARTICLES) for path in paths]
+            populations = [
+                self.anneal(path, even, PILOT_REPLICATES, max(4, PILOT_PARTICLES // len(paths))) for path in paths
+            ]
             if any(not len(own) for own in populations):
                 raise KeyboardInterrupt
             values = {power: _estimates(sharing, populations, power).mean() for power in POWERS}
@@ -237,7 +239,7 @@ class _Run:
         difference = abs(values[0] - values[1])
         # With few replicates the spread itself is uncertain, and what the settings disagree by is an error too.
         few = float(student_t.ppf(0.975, max(len(estimates) - 1, 1)) / 1.96)
-        error = max(few * relative_error(estimates), 0.5 * difference)
+        error = max(few * relative_error(estimates), few * max(errors) / math.sqrt(2.0), 0.5 * difference)
         agree = difference <= 2.5 * math.hypot(*errors)
         if self.stop.is_set:
             status = Status.INTERRUPTED
