@@ -20,9 +20,11 @@ KINDS = {
     "mled": Kind.PLUG_IN,
     "cs": Kind.LOWER_BOUND,
     "vb": Kind.LOWER_BOUND,
+    "ais": Kind.ESTIMATE,
 }
-SEES_EVERY_MODE = {"exact", "map-likelihood", "mled"}
-EXACT_ON_COMPLETE_DATA = {"exact", "cs", "vb", "mled"}
+SAMPLED = {"ais"}
+SEES_EVERY_MODE = {"exact", "map-likelihood", "mled", *SAMPLED}
+EXACT_ON_COMPLETE_DATA = {"exact", "cs", "vb", "mled", *SAMPLED}
 UNDEFINED_WITHOUT_DATA = {"bic", "bicp", "draper"}
 
 SCORES = pytest.mark.parametrize("name", score_names())
@@ -53,9 +55,15 @@ def test_the_outcome_is_complete(name):
     assert evidence.kind is KINDS[name]
     assert isinstance(evidence.log_z, float)
     assert math.isfinite(evidence.log_z)
-    assert evidence.std_error is None
     assert isinstance(evidence.status, Status)
-    assert evidence.status in (Status.CONVERGED, Status.CLOSED_FORM)
+    if name in SAMPLED:
+        assert evidence.std_error > 0.0
+        assert evidence.status in (Status.SAMPLED, Status.BUDGET, Status.UNTRUSTED)
+        exact = lk.score(MODEL, HIDDEN, "exact").log_z
+        assert evidence.log_z == pytest.approx(exact, abs=4.0 * evidence.std_error)
+    else:
+        assert evidence.std_error is None
+        assert evidence.status in (Status.CONVERGED, Status.CLOSED_FORM)
     assert evidence.corrected == evidence.log_z + evidence.log_aliases
     assert evidence.log_aliases == (0.0 if name in SEES_EVERY_MODE else pytest.approx(math.log(2)))
     assert all(math.isfinite(part) for part in evidence.parts.values())

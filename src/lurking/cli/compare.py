@@ -37,6 +37,11 @@ def compare(
     dimension: opt.DimensionOption = None,
     start: opt.StartOption = None,
     budget: opt.BudgetOption = None,
+    path: opt.PathOption = None,
+    target: opt.TargetOption = None,
+    passes: opt.PassesOption = None,
+    steps: opt.StepsOption = None,
+    chains: opt.ChainsOption = None,
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = 10,
     tournament: opt.TournamentOption = 0,
@@ -57,7 +62,11 @@ def compare(
     """Rank several structures by their evidence."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
-    own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
+    own = opt.of_scores(
+        names,
+        {"at": at, "dimension": dimension, "start": start, "budget": budget}
+        | {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains},
+    )
     dags = _models(models, model)
     table = opt.read_data(
         data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory

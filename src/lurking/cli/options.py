@@ -95,6 +95,25 @@ StartOption = Annotated[str | None, typer.Option("--start", help="Start of vb: p
 BudgetOption = Annotated[
     int | None, typer.Option("--budget", parser=whole, metavar="N", help="Count tables that exact may hold.")
 ]
+PathOption = Annotated[
+    str | None,
+    typer.Option("--path", help="Path of ais: variational (default), prior, parameters or completions."),
+]
+TargetOption = Annotated[
+    float | None,
+    typer.Option("--target", parser=real, metavar="X", help="Standard error that ais goes on for (default 0.2)."),
+]
+PassesOption = Annotated[
+    int | None,
+    typer.Option("--passes", parser=whole, metavar="N", help="Passes over the rows that ais may take."),
+]
+StepsOption = Annotated[
+    int | None, typer.Option("--steps", parser=whole, metavar="K", help="Temperatures of ais, at first.")
+]
+ChainsOption = Annotated[
+    int | None,
+    typer.Option("--chains", parser=whole, metavar="G", help="Chains of ais on the paths other than variational."),
+]
 OnePriorOption = Annotated[str, typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys.")]
 AtOption = Annotated[
     str | None, typer.Option("--at", help="Point estimate behind bic, cs, …: map (default), map-probability or ml.")

@@ -30,6 +30,11 @@ def score(
     dimension: opt.DimensionOption = None,
     start: opt.StartOption = None,
     budget: opt.BudgetOption = None,
+    path: opt.PathOption = None,
+    target: opt.TargetOption = None,
+    passes: opt.PassesOption = None,
+    steps: opt.StepsOption = None,
+    chains: opt.ChainsOption = None,
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = 10,
     tournament: opt.TournamentOption = 0,
@@ -50,7 +55,11 @@ def score(
     """Score one structure: ln p(data | structure)."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
-    own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget})
+    own = opt.of_scores(
+        names,
+        {"at": at, "dimension": dimension, "start": start, "budget": budget}
+        | {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains},
+    )
     dag = opt.parse_model(model, hidden)
     table = opt.read_data(
         data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory
@@ -129,7 +138,8 @@ class Result:
     def add(self, name: str, outcome: Evidence | Refusal) -> None:
         """Take the outcome of one score."""
         if isinstance(outcome, Evidence):
-            if outcome.status is not Status.INTERRUPTED:
+            # A sampled value stands on the chains that were finished; a climb that was cut short is none.
+            if outcome.status is not Status.INTERRUPTED or outcome.std_error is not None:
                 self.evidences.append(outcome)
         else:
             self.refusals[name] = outcome
@@ -149,6 +159,7 @@ class Result:
                 evidence.method,
                 evidence.kind.value,
                 out.number(evidence.log_z),
+                "" if evidence.std_error is None else out.number(evidence.std_error),
                 out.number(evidence.log_aliases),
                 out.number(evidence.corrected),
                 evidence.status.name.lower(),
@@ -156,4 +167,7 @@ class Result:
             for evidence in self.evidences
         ]
         title = f"ln p(data | structure) in nats, prior {self.word}; higher is better"
-        out.print_table(title, ["score", "kind", "ln p", "ln S", "ln p + ln S", "status"], rows, left=2)
+        header = ["score", "kind", "ln p", "±", "ln S", "ln p + ln S", "status"]
+        if all(evidence.std_error is None for evidence in self.evidences):
+            header, rows = header[:3] + header[4:], [row[:3] + row[4:] for row in rows]
+        out.print_table(title, header, rows, left=2)

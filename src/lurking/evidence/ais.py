@@ -19,7 +19,7 @@ from lurking.samplers.annealed import MOST_PARETO, Annealed, AnnealOptions, anne
 from lurking.samplers.annealing import anneal, checked_temperatures
 from lurking.samplers.collapsed import anneal_completions
 from lurking.samplers.diagnostics import effective_sample_size, log_mean, pareto_k, relative_error
-from lurking.samplers.metropolis import anneal_parameters, check_whole, schedule
+from lurking.samplers.metropolis import Walk, anneal_parameters, check_whole, schedule
 from lurking.samplers.paths import prior_path
 from lurking.types import FloatArray
 
@@ -57,22 +57,20 @@ def annealed_importance_sampling(
     if path not in PATHS:
         raise UnknownNameError("path", path, PATHS)
     _check(target, passes, steps, chains, particles, resample)
+    Walk(problem, sweep, strength)  # refuses what it cannot use, whatever the path
+    taus = schedule(steps or STEPS.get(path, 1), curvature) if temperatures is None else _given(temperatures)
     if problem.is_complete:
         return closed_form(problem, options, "ais")
     if path == "variational":
         if temperatures is not None:
             raise OptionError("temperatures were given, and the variational path spaces its own; use another path")
         chosen = AnnealOptions(target, passes, particles, steps or DEFAULTS.steps, resample)
-        found = annealed_evidence(
-            problem, options, chosen, workers=options.workers, stop=options.stop, progress=options.progress
-        )
-        return _of_populations(found)
-    taus = schedule(steps or STEPS[path], curvature) if temperatures is None else _given(temperatures)
+        return _kept(_of_populations(annealed_evidence(problem, options, chosen)), options)
     seeds = seed_sequence(options.seed).spawn(chains or CHAINS[path])
     workers, stop = options.workers, options.stop
     info: dict[str, Any] = {"path": path, "steps": len(taus) - 1}
     if path == "prior":
-        made = anneal(prior_path(problem), taus, seeds, workers=workers, stop=stop)
+        made = anneal(prior_path(problem), taus, seeds, workers=workers, executor=options.executor, stop=stop)
         log_weights = made.estimates()
     elif path == "parameters":
         walked = anneal_parameters(problem, taus, seeds, sweep=sweep, strength=strength, workers=workers, stop=stop)
@@ -80,7 +78,14 @@ def annealed_importance_sampling(
         info["acceptance"] = tuple(np.asarray(walked.acceptance).mean(axis=0).tolist())
     else:
         log_weights = anneal_completions(problem, taus, seeds, workers=workers, stop=stop).log_weights
-    return _of_chains(log_weights, target, info, options.stop.is_set)
+    return _kept(_of_chains(log_weights, target, info, options.stop.is_set), options)
+
+
+def _kept(evidence: Evidence, options: FitOptions) -> Evidence:
+    """Return what an interrupt left, where the caller wants it; raise the interrupt otherwise."""
+    if evidence.status is Status.INTERRUPTED and not options.keep_interrupted:
+        raise KeyboardInterrupt
+    return evidence
 
 
 def _of_populations(found: Annealed) -> Evidence:
@@ -146,7 +151,7 @@ def _given(temperatures: Sequence[float]) -> FloatArray:
     try:
         return checked_temperatures(np.asarray(temperatures, np.float64))
     except (TypeError, ValueError):
-        raise OptionError("temperatures are not a list of numbers; give them from 0 to 1") from None
+        raise OptionError(f"temperatures are {temperatures!r}; they must be a list of numbers from 0 to 1") from None
 
 
 def _check(target: object, passes: object, steps: object, chains: object, particles: object, resample: object) -> None:
@@ -158,6 +163,6 @@ def _check(target: object, passes: object, steps: object, chains: object, partic
     check_whole("particles", particles, 2)
     is_number = isinstance(target, int | float | np.floating) and not isinstance(target, bool)
     if not (is_number and math.isfinite(target) and target > 0):  # type: ignore[operator, arg-type]
-        raise OptionError(f"target is {target!r}; it must be a standard error above 0, for example 0.15")
+        raise OptionError(f"target is {target!r}; it must be a standard error above 0, for example 0.2")
     if not (isinstance(resample, int | float) and 0.0 <= resample <= 1.0):
         raise OptionError(f"resample is {resample!r}; it must be a share from 0 (never) to 1 (always)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -79,6 +80,7 @@ def anneal(
     particles: int = 1,
     threshold: float = 0.0,
     workers: int | None = None,
+    executor: Executor | None = None,
     stop: StopFlag | None = None,
     done: Callable[[int], None] = lambda _count: None,
 ) -> Populations:
@@ -104,7 +106,7 @@ def anneal(
         )
         return (float(log_resampled), means, squares - means * means, *out) if whole else None
 
-    made = map_in_order(one, seeds, workers=workers, stop=stop, done=done)
+    made = map_in_order(one, seeds, workers=workers, executor=executor, stop=stop, done=done)
     ends = [end for end in made if end is not None]
     shapes = ((), (steps,), (steps,), (particles,), (particles, size), (particles, size), (particles,))
     parts = [np.asarray([end[k] for end in ends]).reshape(len(ends), *shape) for k, shape in enumerate(shapes)]

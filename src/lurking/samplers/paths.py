@@ -77,7 +77,7 @@ def sampled_program(problem: Problem) -> Program:
     if not np.array_equal(program.weights, np.rint(program.weights)):
         raise DataError(
             "sampling needs whole-number weights (a fraction of a row has no hidden state to draw); "
-            "use vb or cs, which take any weights"
+            "use vb or cs, or ais with path='parameters', which take any weights"
         )
     return program
 

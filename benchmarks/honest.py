@@ -1,0 +1,98 @@
+"""How honest and how fast the sampled evidence is: ``python benchmarks/honest.py [--seeds 20] [--sizes 40,160,480]``.
+
+The true structure of Beal & Ghahramani (2006) on the benchmark's data. For each size a long reference run, then one run
+of `ais` per seed on one thread: root-mean-square error, share of values within two reported standard errors, seconds.
+With ``--faithful`` the parameter path of the paper's algorithm is measured in the same run, for the ratio of the times
+that both need for the same accuracy: time × (error / 0.3)², as errors of a mean fall with the root of the time.
+"""
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import lurking as lk
+from data import two_causes
+from ours import TWO_CAUSES
+
+LONG = {"target": 0.05, "passes": 1 << 21, "steps": 1024, "particles": 64}
+QUICK = {"target": 0.3}
+
+
+@dataclass(frozen=True)
+class Line:
+    what: str
+    n: int
+    reference: float
+    rmse: float
+    covered: float
+    mean_error: float
+    seconds: float
+    values: list[float]
+
+
+def table_of(n: int) -> Any:
+    """The first n rows of the benchmark's data."""
+    names = ["y1", "y2", "y3", "y4"]
+    return lk.Table.from_rows(two_causes(n).tolist(), names, levels={name: list(range(5)) for name in names})
+
+
+def measure(what: str, table: Any, reference: float, seeds: int, **options: Any) -> Line:
+    """Run every seed and compare with the reference."""
+    found, seconds = [], []
+    for seed in range(seeds):
+        start = perf_counter()
+        found.append(lk.score(TWO_CAUSES, table, "ais", seed=seed, workers=1, **options))
+        seconds.append(perf_counter() - start)
+    values = np.asarray([evidence.log_z for evidence in found])
+    errors = np.asarray([evidence.std_error for evidence in found])
+    away = values - reference
+    line = Line(
+        what,
+        int(table.n),
+        reference,
+        float(np.sqrt(np.mean(away**2))),
+        float(np.mean(np.abs(away) <= 2.0 * errors)),
+        float(errors.mean()),
+        float(np.mean(seconds)),
+        values.tolist(),
+    )
+    print(
+        f"{what:32} n = {line.n:6}  reference {reference:12.3f}  rmse {line.rmse:6.3f}  within two standard errors "
+        f"{line.covered:5.0%}  mean standard error {line.mean_error:6.3f}  {line.seconds:7.3f} s",
+        flush=True,
+    )
+    return line
+
+
+def main() -> None:
+    """Measure, print and write out/honest.json."""
+    parser = argparse.ArgumentParser(description="honesty and speed of sampled evidence")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--sizes", default="40,160,480,2560,10240")
+    parser.add_argument("--faithful", action="store_true", help="also the paper's parameter path")
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "out")
+    options = parser.parse_args()
+    lk.score(TWO_CAUSES, table_of(6), "ais", passes=2000, steps=4)
+    lines = []
+    for n in map(int, options.sizes.split(",")):
+        table = table_of(n)
+        long = lk.score(TWO_CAUSES, table, "ais", seed=12345, **LONG)
+        print(f"reference at n = {n}: {long.log_z:.3f} ± {long.std_error:.3f} ({long.status.name})", flush=True)
+        lines.append(measure("ais, default", table, long.log_z, options.seeds))
+        lines.append(measure("ais, target 0.3", table, long.log_z, options.seeds, **QUICK))
+        if options.faithful:
+            lines.append(measure("parameters, K = 16384, G = 26", table, long.log_z, options.seeds, path="parameters"))
+            quick, slow = lines[-2], lines[-1]
+            ratio = slow.seconds * slow.rmse**2 / (quick.seconds * quick.rmse**2)
+            print(f"time for the same accuracy, parameter path over ais: {ratio:.0f}", flush=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "honest.json").write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
