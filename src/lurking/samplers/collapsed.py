@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lurking.errors import OptionError
-from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Program
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.annealing import checked_temperatures
-from lurking.samplers.paths import sampled_program
+from lurking.samplers.paths import inactive_evidence, sampled_program
 from lurking.types import FloatArray
 
 
@@ -111,7 +110,7 @@ def collapsed_gibbs(
     return CollapsedDraws(
         problem,
         np.asarray([counts for counts, _ in done]).reshape(-1, draws, size),
-        np.asarray([log_joints for _, log_joints in done]).reshape(-1, draws) + _inactive_evidence(problem),
+        np.asarray([log_joints for _, log_joints in done]).reshape(-1, draws) + inactive_evidence(problem),
     )
 
 
@@ -140,7 +139,7 @@ def anneal_completions(
         return float(total), increments, tally.counts
 
     done = map_in_order(one, seeds, workers=workers, stop=stop)
-    constant = _log_completions(program) + _inactive_evidence(problem)
+    constant = _log_completions(program) + inactive_evidence(problem)
     return CompletionChains(
         schedule,
         np.asarray([total for total, _, _ in done]) + constant,
@@ -152,10 +151,3 @@ def anneal_completions(
 def _log_completions(program: Program) -> float:
     """Return Σ_i w_i ln S_i, the log number of completions."""
     return float(program.weights @ np.log(np.repeat(program.states, np.diff(program.row_begin))))
-
-
-def _inactive_evidence(problem: Problem) -> float:
-    """Return D(λ, N) of the table rows that nothing unobserved touches."""
-    counts = problem.engine.complete_counts.copy()
-    counts[problem.engine.active] = 0.0
-    return dirichlet.log_evidence(problem.layout.row_start, problem.pseudo, counts)

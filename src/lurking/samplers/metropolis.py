@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lurking.errors import OptionError, TooLarge, UndefinedScore, UnknownNameError
+from lurking.errors import OptionError, UndefinedScore, UnknownNameError
 from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Program
@@ -23,6 +23,7 @@ from lurking.learn.loop import compact_rows
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.annealing import checked_temperatures
+from lurking.samplers.paths import compiled_program, inactive_evidence
 from lurking.types import FloatArray, IntArray
 
 SWEEPS = ("joint", "family")
@@ -110,13 +111,7 @@ class Walk:
     @cached_property
     def program(self) -> Program | None:
         """The compiled rows, None when nothing is unobserved; problems without compiled rows are refused."""
-        engine = self.problem.engine
-        if engine.program is None and engine.active.size:
-            raise TooLarge(
-                "sampling needs hidden variables that can be enumerated and a table in memory, and this model is done "
-                f"by {type(engine).__name__}; use vb or cs, or fewer and smaller hidden variables"
-            )
-        return engine.program
+        return compiled_program(self.problem)
 
     @cached_property
     def pseudo(self) -> FloatArray:
@@ -214,7 +209,7 @@ def anneal_parameters(
     np.divide(tally[:, 1], tally[:, 0], out=acceptance, where=tally[:, 0] > 0)
     return ParameterChains(
         taus,
-        increments.sum(axis=1) + _inactive_evidence(problem),
+        increments.sum(axis=1) + inactive_evidence(problem),
         increments,
         np.asarray([track.log_likelihoods for track in done]).reshape(-1, steps),
         acceptance,
@@ -240,15 +235,6 @@ def checked_starts(walk: Walk, starts: FloatArray, count: int) -> FloatArray:
         worst = float(sums.flat[np.abs(sums - 1.0).argmax()])
         raise OptionError(f"starts has a table row that sums to {worst:.9g}; every row must sum to 1, normalise them")
     return points
-
-
-def _inactive_evidence(problem: Problem) -> float:
-    """Return the exact log evidence of the table rows that nothing unobserved touches."""
-    engine = problem.engine
-    if not engine.inactive.size:
-        return 0.0
-    rows = compact_rows(engine.layout.row_of, engine.inactive)
-    return dirichlet.log_evidence(rows, problem.pseudo[engine.inactive], engine.complete_counts[engine.inactive])
 
 
 def _inactive_expectation(problem: Problem, temperature: float) -> float:

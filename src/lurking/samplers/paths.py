@@ -54,26 +54,39 @@ class ProductPath:
         """What ln w lacks after the increments: normalisers of start and prior, and the evidence of inactive rows."""
         from lurking.kernels.cpu.enumeration import expect
 
-        engine, rows = self.problem.engine, self.program.row_start
+        rows = self.program.row_start
         _, log_normaliser = expect(self.program, self.potentials)
         # log_normaliser(λ) = Σ [ln Γ(λ_jl) − Σ ln Γ(λ_jlk)] = −Σ ln B(λ_jl).
         result = dirichlet.log_normaliser(rows, self.pseudo) - dirichlet.log_normaliser(rows, self.alpha)
-        result += log_normaliser
-        if engine.inactive.size:
-            others = compact_rows(engine.layout.row_of, engine.inactive)
-            counts = engine.complete_counts[engine.inactive]
-            result += dirichlet.log_evidence(others, self.problem.pseudo[engine.inactive], counts)
-        return float(result)
+        return float(result + log_normaliser + inactive_evidence(self.problem))
+
+
+def inactive_evidence(problem: Problem) -> float:
+    """Return the exact log evidence of the table rows that nothing unobserved touches; no sampler needs them."""
+    engine = problem.engine
+    if not engine.inactive.size:
+        return 0.0
+    rows = compact_rows(engine.layout.row_of, engine.inactive)
+    counts = engine.complete_counts[engine.inactive]
+    return dirichlet.log_evidence(rows, problem.pseudo[engine.inactive], counts)
+
+
+def compiled_program(problem: Problem) -> Program | None:
+    """Return the compiled rows, None when nothing is unobserved; a problem without compiled rows is refused."""
+    engine = problem.engine
+    if engine.program is None and engine.active.size:
+        raise TooLarge(
+            "sampling needs hidden variables that can be enumerated and a table in memory, and this model is done by "
+            f"{type(engine).__name__}; use vb or cs, or fewer and smaller hidden variables"
+        )
+    return engine.program
 
 
 def sampled_program(problem: Problem) -> Program:
     """Return the compiled rows of a problem that can be sampled; others are refused with what to do."""
-    program = problem.engine.program
+    program = compiled_program(problem)
     if program is None:
-        raise TooLarge(
-            "sampling needs hidden variables that can be enumerated and a table in memory, and this model is done by "
-            f"{type(problem.engine).__name__}; use vb or cs, or fewer and smaller hidden variables"
-        )
+        raise DataError("there is nothing to sample: no row has anything unobserved that matters; use exact")
     if not np.array_equal(program.weights, np.rint(program.weights)):
         raise DataError(
             "sampling needs whole-number weights (a fraction of a row has no hidden state to draw); "
