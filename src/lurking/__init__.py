@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from lurking.learn.loop import Status as Status
     from lurking.models.discrete.prior import Prior as Prior
     from lurking.report.profiles import plot_profiles as plot_profiles
+    from lurking.samplers.gibbs import gibbs as gibbs
+    from lurking.search.calibration import calibrate as calibrate
     from lurking.search.compare import Comparison as Comparison
     from lurking.search.compare import compare as compare
     from lurking.search.posterior import StructurePosterior as StructurePosterior
@@ -57,10 +59,12 @@ _HOME = {
     "Table": "lurking.data.table",
     "UndefinedScore": "lurking.errors",
     "bipartite": "lurking.graph.spaces",
+    "calibrate": "lurking.search.calibration",
     "carcinoma": "lurking.data.datasets",
     "compare": "lurking.search.compare",
     "discretise": "lurking.data.discretise",
     "fit": "lurking.learn.api",
+    "gibbs": "lurking.samplers.gibbs",
     "gss82": "lurking.data.datasets",
     "plot_profiles": "lurking.report.profiles",
     "read": "lurking.data.files",

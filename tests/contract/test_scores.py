@@ -21,8 +21,12 @@ KINDS = {
     "cs": Kind.LOWER_BOUND,
     "vb": Kind.LOWER_BOUND,
     "ais": Kind.ESTIMATE,
+    "chib": Kind.ESTIMATE,
+    "importance": Kind.ESTIMATE,
+    "thermodynamic": Kind.ESTIMATE,
+    "wbic": Kind.ASYMPTOTIC,
 }
-SAMPLED = {"ais"}
+SAMPLED = {"ais", "chib", "importance", "thermodynamic", "wbic"}
 SEES_EVERY_MODE = {"exact", "map-likelihood", "mled", *SAMPLED}
 EXACT_ON_COMPLETE_DATA = {"exact", "cs", "vb", "mled", *SAMPLED}
 UNDEFINED_WITHOUT_DATA = {"bic", "bicp", "draper"}
@@ -60,7 +64,8 @@ def test_the_outcome_is_complete(name):
         assert evidence.std_error > 0.0
         assert evidence.status in (Status.SAMPLED, Status.BUDGET, Status.UNTRUSTED)
         exact = lk.score(MODEL, HIDDEN, "exact").log_z
-        assert evidence.log_z == pytest.approx(exact, abs=4.0 * evidence.std_error)
+        if evidence.kind is Kind.ESTIMATE and evidence.status is Status.SAMPLED:
+            assert evidence.log_z == pytest.approx(exact, abs=4.0 * evidence.std_error)
     else:
         assert evidence.std_error is None
         assert evidence.status in (Status.CONVERGED, Status.CLOSED_FORM)

@@ -14,11 +14,13 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from lurking.cli.calibrate import calibrate
 from lurking.cli.compare import compare
 from lurking.cli.demo import demo
 from lurking.cli.fit import fit
 from lurking.cli.output import Interrupted, ReaderGone, say, warn
 from lurking.cli.predict import predict
+from lurking.cli.reproduce import reproduce
 from lurking.cli.sample import sample
 from lurking.cli.score import score
 from lurking.errors import LurkingError, LurkingWarning
@@ -38,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (fit, score, compare, predict, sample, demo):
+for verb in (fit, score, compare, predict, sample, calibrate, reproduce, demo):
     app.command(verb.__name__)(verb)
 
 

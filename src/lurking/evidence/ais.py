@@ -78,7 +78,7 @@ def annealed_importance_sampling(
         info["acceptance"] = tuple(np.asarray(walked.acceptance).mean(axis=0).tolist())
     else:
         log_weights = anneal_completions(problem, taus, seeds, workers=workers, stop=stop).log_weights
-    return _kept(_of_chains(log_weights, target, info, options.stop.is_set), options)
+    return _kept(evidence_of_chains(log_weights, target, info, options.stop.is_set), options)
 
 
 def _kept(evidence: Evidence, options: FitOptions) -> Evidence:
@@ -110,7 +110,7 @@ def _of_populations(found: Annealed) -> Evidence:
     return _evidence(found.log_z, found.std_error, found.status, info)
 
 
-def _of_chains(log_weights: FloatArray, target: float, info: dict[str, Any], interrupted: bool) -> Evidence:
+def evidence_of_chains(log_weights: FloatArray, target: float, info: dict[str, Any], interrupted: bool) -> Evidence:
     """Return the evidence of independent chains, judged by their own weights."""
     if not len(log_weights):
         raise KeyboardInterrupt

@@ -6,13 +6,17 @@ from lurking.evidence.ais import annealed_importance_sampling
 from lurking.evidence.base import register
 from lurking.evidence.bic import bic
 from lurking.evidence.bicp import bicp
+from lurking.evidence.chib import chib
 from lurking.evidence.cs import cheeseman_stutz
 from lurking.evidence.draper import draper
 from lurking.evidence.exact import exact
+from lurking.evidence.importance import importance
 from lurking.evidence.map_likelihood import map_likelihood
 from lurking.evidence.mled import mled
 from lurking.evidence.point import point_of
+from lurking.evidence.thermodynamic import thermodynamic
 from lurking.evidence.vb import variational_bayes, variational_fit
+from lurking.evidence.wbic import wbic
 
 register("exact", exact)
 register("map-likelihood", map_likelihood, fit_of=point_of)
@@ -23,3 +27,7 @@ register("mled", mled, fit_of=point_of)
 register("cs", cheeseman_stutz, fit_of=point_of)
 register("vb", variational_bayes, fit_of=variational_fit)
 register("ais", annealed_importance_sampling)
+register("chib", chib)
+register("importance", importance)
+register("thermodynamic", thermodynamic)
+register("wbic", wbic)

@@ -22,7 +22,7 @@ from lurking.types import FloatArray, IntArray
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _log_density(
+def log_density(
     row_start: IntArray,
     temperature: float,
     pseudo: FloatArray,
@@ -85,7 +85,7 @@ def _follow(ancestors: IntArray, counts: FloatArray, lineage: IntArray) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _move(
+def move(
     program: Program,
     pseudo: FloatArray,
     start: tuple[FloatArray, FloatArray],
@@ -153,8 +153,8 @@ def anneal_into(
         total, means[k], squares[k] = 0.0, 0.0, 0.0
         for i in range(particles):
             weight = math.exp(log_weights[i] - top)
-            increment = _log_density(row_start, following, pseudo, start, counts[i])
-            increment -= _log_density(row_start, here, pseudo, start, counts[i])
+            increment = log_density(row_start, following, pseudo, start, counts[i])
+            increment -= log_density(row_start, here, pseudo, start, counts[i])
             log_weights[i] += increment
             total += weight
             means[k] += weight * increment
@@ -168,5 +168,5 @@ def anneal_into(
             n_resamplings += 1
         for i in range(particles):
             state = (log_theta[i], counts[i])
-            _move(program, pseudo, start, following, k == steps - 1, generator, state, scratch)
+            move(program, pseudo, start, following, k == steps - 1, generator, state, scratch)
     return True, log_resampled, n_resamplings

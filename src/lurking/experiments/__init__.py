@@ -1,0 +1,1 @@
+"""Published experiments done again, one package per paper."""

@@ -1,0 +1,151 @@
+"""Whether Gibbs chains agree, judged by what does not depend on the names of hidden states.
+
+Chains that differ in nothing but the names of hidden states agree on everything that can be observed, while their θ
+are far apart. So R-hat and the effective sample size are taken of ln p(y|θ) and of the predictive probability of
+every level of every observed variable; how often chains change names is told apart.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from lurking.errors import OptionError
+from lurking.inference.elimination import Factor, eliminate
+from lurking.samplers.aliases import relabelings
+from lurking.samplers.gibbs import Draws
+from lurking.types import FloatArray
+
+LEAST_DRAWS = 4
+CHUNK = 1 << 22
+"""Similarities (draws × relabelings) held at once."""
+TAILS = (0.05, 0.95)
+"""Quantiles whose worse effective sample size is that of the tails."""
+DRAW = ""
+"""Name of the axis over draws; no variable has an empty name."""
+
+
+def predictive(draws: Draws) -> dict[str, FloatArray]:
+    """Return {observed variable: p(level | θ) of every draw}, (chains, draws, levels)."""
+    layout = draws.problem.layout
+    shape = draws.log_theta.shape[:2]
+    theta = np.exp(draws.log_theta).reshape(-1, layout.size)
+    factors = {}
+    for j, name in enumerate(layout.nodes):
+        parents = layout.parents[j]
+        sizes = [layout.cardinalities[v] for v in (*parents, j)]
+        table = theta[:, layout.offsets[j] : layout.offsets[j] + math.prod(sizes)].reshape(-1, *sizes)
+        factors[name] = Factor(table, (DRAW, *(layout.nodes[v] for v in parents), name))
+    result = {}
+    for name in layout.dag.observed:
+        needed = _with_ancestors(draws, name)
+        marginal = eliminate([factors[own] for own in layout.nodes if own in needed], (DRAW, name))
+        result[name] = marginal.reshape(*shape, -1)
+    return result
+
+
+def _with_ancestors(draws: Draws, name: str) -> set[str]:
+    """Return a variable and everything above it; the rest sums to 1."""
+    dag = draws.problem.layout.dag
+    found, waiting = {name}, [name]
+    while waiting:
+        for parent in dag.parents(waiting.pop()):
+            if parent not in found:
+                found.add(parent)
+                waiting.append(parent)
+    return found
+
+
+def summary(draws: Draws) -> dict[str, dict[str, float]]:
+    """Return {quantity: {mean, sd, r_hat, ess_bulk, ess_tail}} of quantities without names of hidden states.
+
+    Quantities are "log_likelihood" and "p(variable=level)" of every level of every observed variable. R-hat is
+    rank-normalised and folded, and ESS that of Vehtari et al. (2021), both as arviz-stats computes them. A quantity
+    that does not vary at all has R-hat and ESS nan.
+    """
+    statistics = _imported("arviz_stats.base", "arviz-stats").array_stats
+    if draws.log_likelihood.shape[1] < LEAST_DRAWS:
+        raise OptionError(
+            f"draws has {draws.log_likelihood.shape[1]} points in each chain; R-hat needs at least {LEAST_DRAWS}, "
+            "sample more"
+        )
+    quantities = {"log_likelihood": draws.log_likelihood}
+    for name, probabilities in predictive(draws).items():
+        for k, level in enumerate(draws.problem.levels[name]):
+            quantities[f"p({name}={level})"] = probabilities[:, :, k]
+    result = {}
+    for quantity, values in quantities.items():
+        found = {"mean": float(values.mean()), "sd": float(values.std(ddof=1))}
+        found |= dict.fromkeys(("r_hat", "ess_bulk", "ess_tail"), math.nan)
+        if np.ptp(values) > 1e-12 * max(1.0, float(np.abs(values).max())):
+            # R-hat compares chains: a single one is compared with itself, its first half with its second.
+            halves = values if len(values) > 1 else values[:, : values.shape[1] // 2 * 2].reshape(2, -1)
+            found["r_hat"] = float(statistics.rhat(halves, chain_axis=0, draw_axis=1, method="rank"))
+            found["ess_bulk"] = float(statistics.ess(values, chain_axis=0, draw_axis=1, method="bulk"))
+            found["ess_tail"] = float(statistics.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=TAILS))
+        result[quantity] = found
+    return result
+
+
+def switching_rate(draws: Draws) -> float:
+    """Return the share of consecutive draws of a chain that suit different names of hidden states best.
+
+    Each draw is compared with all relabelings of a draw near the highest likelihood, by the sum over table rows of the
+    Bhattacharyya coefficient Σ_k √(θ_jlk θ'_jlk). nan where relabelings are too many to list.
+    """
+    problem = draws.problem
+    permutations = relabelings(problem.layout, problem.pseudo)
+    if permutations is None:
+        return math.nan
+    if len(permutations) == 1 or draws.log_likelihood.shape[1] < 2:
+        return 0.0
+    # ln p(y|θ) is that of the point a sweep started from, so this is the draw after the best: as good a reference.
+    best = np.unravel_index(int(draws.log_likelihood.argmax()), draws.log_likelihood.shape)
+    references = np.exp(0.5 * draws.log_theta[best])[permutations]
+    roots = np.exp(0.5 * draws.log_theta).reshape(-1, problem.layout.size)
+    step = max(1, CHUNK // len(permutations))
+    nearest = [(roots[k : k + step] @ references.T).argmax(axis=1) for k in range(0, len(roots), step)]
+    names = np.concatenate(nearest).reshape(draws.log_likelihood.shape)
+    return float((names[:, 1:] != names[:, :-1]).mean())
+
+
+def to_arviz(draws: Draws) -> Any:
+    """Return the draws as ArviZ takes them (an xarray DataTree, made by arviz-base).
+
+    Group `posterior` holds one variable `theta_<node>` per node with dimensions (chain, draw, parent configuration,
+    state) and the label-free `predictive_<variable>` (chain, draw, level); `sample_stats` holds `log_likelihood`.
+    """
+    arviz_base = _imported("arviz_base", "arviz-base")
+    problem, layout = draws.problem, draws.problem.layout
+    posterior: dict[str, FloatArray] = {}
+    dimensions: dict[str, list[str]] = {}
+    coordinates: dict[str, list[Any]] = {}
+    for j, name in enumerate(layout.nodes):
+        rows, states = layout.configurations[j], layout.cardinalities[j]
+        begin = layout.offsets[j]
+        table = np.exp(draws.log_theta[:, :, begin : begin + rows * states])
+        posterior[f"theta_{name}"] = table.reshape(*table.shape[:2], rows, states)
+        dimensions[f"theta_{name}"] = [f"{name}_parents", f"{name}_state"]
+        levels = [problem.levels[layout.nodes[v]] for v in layout.parents[j]]
+        configurations = np.ndindex(*(len(own) for own in levels))
+        coordinates[f"{name}_parents"] = [
+            ", ".join(f"{layout.nodes[v]}={own[k]}" for v, own, k in zip(layout.parents[j], levels, at, strict=True))
+            for at in configurations
+        ]
+        coordinates[f"{name}_state"] = [str(level) for level in problem.levels[name]]
+    for name, probabilities in predictive(draws).items():
+        posterior[f"predictive_{name}"] = probabilities
+        dimensions[f"predictive_{name}"] = [f"{name}_state"]
+    groups = {"posterior": posterior, "sample_stats": {"log_likelihood": draws.log_likelihood}}
+    return arviz_base.from_dict(groups, dims=dimensions, coords=coordinates)
+
+
+def _imported(module: str, package: str) -> Any:
+    """Return a module that is not needed for anything else, or say which package holds it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise OptionError(f"this needs the package {package}, which is not installed: pip install {package}") from error
