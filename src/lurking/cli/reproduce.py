@@ -71,11 +71,12 @@ def reproduce(
     with Bar() as bar:
         result = make(seed, is_quick, workers, bar)
     name = f"{paper}-{part}"
-    files = {"tables": folder / f"{name}.txt"}
+    files: dict[str, Path] = {}
     picture = result.picture
     if picture is not None:
         files["picture"] = folder / f"{name}.png"
         _write(files["picture"], lambda path: picture.savefig(path, dpi=100, format="png"))
+    files["tables"] = folder / f"{name}.txt"
     _write(files["tables"], lambda path: path.write_text(result.text + "\n", encoding="utf-8"))
     if json:
         written = {kind: str(path) for kind, path in files.items()}

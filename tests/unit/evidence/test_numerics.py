@@ -128,7 +128,8 @@ def test_a_constant_column_and_one_state(pseudo):
 @pytest.mark.parametrize("pseudo", LAMBDAS)
 def test_a_column_with_an_unseen_level(pseudo):
     table = table_of([(0, 0, 0), (0, 1, 0)], levels={"a": [0, 1, 2], "b": [0, 1], "c": [0, 1]})
-    scores = lk.score("s[2] -> a b c", table, list(score_names()), prior=pseudo, seed=0, restarts=2)
+    names = [name for name in score_names() if name != "wbic"]  # it needs three rows
+    scores = lk.score("s[2] -> a b c", table, names, prior=pseudo, seed=0, restarts=2)
     assert all(math.isfinite(evidence.log_z) for evidence in scores)
     first = lk.score("a", table, "exact", prior=pseudo).log_z
     assert first == pytest.approx(math.log(1 / 3) + math.log((pseudo + 1) / (3 * pseudo + 1)), rel=1e-12)
