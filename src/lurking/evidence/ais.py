@@ -102,7 +102,7 @@ def _of_populations(found: Annealed) -> Evidence:
         "modes": found.n_modes,
         "passes": found.spent,
     }
-    if found.log_missing:
+    if found.log_missing > 1e-9:
         info["note"] = (
             f"there are more relabelings of hidden states than can be summed; one variable's are counted, and up to "
             f"{found.log_missing:.1f} nats are left out where modes are apart"

@@ -47,7 +47,7 @@ def chib(problem: Problem, options: FitOptions, *, chains: int | None = None, dr
     if options.stop.is_set:
         status = Status.INTERRUPTED
     else:
-        status = Status.SAMPLED if density.is_trusted else Status.UNTRUSTED
+        status = Status.SAMPLED if density.is_trusted and not density.log_missing else Status.UNTRUSTED
     return Evidence(
         log_z=sum(parts.values()),
         log_aliases=0.0,

@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from lurking.errors import OptionError
+from lurking.errors import OptionError, UndefinedScore
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.closed_form import closed_form
 from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions, fit_problem
-from lurking.learn.loop import Status, compact_rows
+from lurking.learn.loop import Status
 from lurking.runtime.executor import map_in_order
 from lurking.runtime.rng import seed_sequence
 from lurking.samplers.aliases import Sharing
 from lurking.samplers.annealed import MOST_PARETO
 from lurking.samplers.diagnostics import effective_sample_size, log_mean, pareto_k, relative_error
 from lurking.samplers.metropolis import Walk, check_whole, is_positive
+from lurking.samplers.paths import inactive_evidence
 from lurking.types import FloatArray
 
 LEAST_DRAWS = 10
@@ -50,13 +51,18 @@ def importance(problem: Problem, options: FitOptions, *, draws: int = 4096, flat
     log_weights = _log_weights(problem, options, alpha, sharing, int(draws))
     if not len(log_weights) or (options.stop.is_set and not options.keep_interrupted):
         raise KeyboardInterrupt
+    if not np.any(np.isfinite(log_weights)):
+        raise UndefinedScore(
+            f"none of {len(log_weights)} draws has its hidden states in the order that stands for all others, and "
+            "there are too many orders to sum over; use ais"
+        )
     shape, effective = pareto_k(log_weights), effective_sample_size(log_weights)
     info: dict[str, Any] = {
         "draws": len(log_weights),
         "bound": fit.objective,
         "pareto_k": shape,
         "effective_share": effective / len(log_weights),
-        "relabelings": 1 if sharing.permutations is None else len(sharing.permutations),
+        "shared_by": "assignment" if sharing.permutations is None else "listing",
     }
     if not sharing.is_whole:
         info["note"] = (
@@ -67,7 +73,7 @@ def importance(problem: Problem, options: FitOptions, *, draws: int = 4096, flat
         status = Status.INTERRUPTED
     else:
         is_heavy = not shape < MOST_PARETO or effective < LEAST_EFFECTIVE
-        status = Status.UNTRUSTED if is_heavy else Status.SAMPLED
+        status = Status.UNTRUSTED if is_heavy or not sharing.is_whole else Status.SAMPLED
     value = log_mean(log_weights)
     return Evidence(
         log_z=value,
@@ -91,7 +97,7 @@ def _log_weights(problem: Problem, options: FitOptions, alpha: FloatArray, shari
     assert program is not None  # something is active
     rows = program.row_start
     constant = dirichlet.log_normaliser(rows, pseudo) - dirichlet.log_normaliser(rows, alpha)
-    constant += _inactive_evidence(problem)
+    constant += inactive_evidence(problem)
     group = 1 if sharing.permutations is None else len(sharing.permutations)
     step = max(1, CHUNK // group)
 
@@ -108,12 +114,3 @@ def _log_weights(problem: Problem, options: FitOptions, alpha: FloatArray, shari
     seeds = seed_sequence(options.seed).spawn(-(-draws // PIECE))
     done = map_in_order(piece, range(len(seeds)), workers=options.workers, stop=options.stop)
     return np.concatenate([*done, np.empty(0)])
-
-
-def _inactive_evidence(problem: Problem) -> float:
-    """Return the exact log evidence of the table rows that nothing unobserved touches."""
-    engine = problem.engine
-    if not engine.inactive.size:
-        return 0.0
-    rows = compact_rows(problem.layout.row_of, engine.inactive)
-    return dirichlet.log_evidence(rows, problem.pseudo[engine.inactive], engine.complete_counts[engine.inactive])

@@ -17,11 +17,13 @@ from scipy.special import logsumexp
 
 from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
+from lurking.graph.symmetry import symmetric_count
 from lurking.inference.problem import Problem
 from lurking.models.discrete.layout import Layout
 from lurking.types import FloatArray, IntArray
 
 MOST_RELABELINGS = 50_000
+UNTIED = 1e-3
 
 
 def node_permutations(dag: Dag) -> Iterator[dict[str, str]]:
@@ -46,8 +48,9 @@ def relabelings(layout: Layout, pseudo: FloatArray) -> IntArray | None:
     """
     dag = layout.dag
     hidden = [(layout.index[name], states) for name, states in dag.hidden.items() if states > 1]
+    # Permutations of nodes are tried one by one; those that fit, with all orders of states, are listed.
     nodes = math.prod(math.factorial(sum(s == r for _, s in hidden)) for r in {states for _, states in hidden})
-    if nodes * math.prod(math.factorial(states) for _, states in hidden) > MOST_RELABELINGS:
+    if nodes > MOST_RELABELINGS or symmetric_count(dag, {}) > MOST_RELABELINGS:
         return None
     grids = [np.indices([layout.cardinalities[v] for v in layout.strides[j]]) for j in range(len(layout.nodes))]
     found: dict[bytes, IntArray] = {}
@@ -95,6 +98,11 @@ def _scores(permutations: IntArray, alpha: FloatArray, log_theta: FloatArray) ->
     return np.asarray(weights @ log_theta.T)
 
 
+def relabelings_of(problem: Problem) -> IntArray | None:
+    """Return the relabelings of a problem, listed once."""
+    return problem.remember("relabelings", lambda: relabelings(problem.layout, problem.pseudo))
+
+
 class Sharing:
     """Shares the posterior among the relabelings of several modes, so that chains from one of them stand for all.
 
@@ -102,8 +110,9 @@ class Sharing:
     p(y) = Σ_m E[w_m · S ρ_m(θ)] for weights w_m of chains that start at mode m. g_m is the density of Dir(α_m).
 
     Where the relabelings are too many to list, those of the states of the hidden variable with the most states are
-    shared by assignment: ρ = 1 if no other order of the states suits g better, else 0. `is_whole` tells whether that is
-    all of them; if not, up to `log_missing` nats are left out where modes are apart.
+    shared by assignment: ρ = 1 if no other order of the states suits g better, else 0. g is moved a little in a fixed
+    direction there, so that states which are alike in α are never tied: exactly one order wins. `is_whole` tells
+    whether that is all of them; if not, up to `log_missing` nats are left out where modes are apart.
     """
 
     def __init__(self, problem: Problem, alphas: Sequence[FloatArray]) -> None:
@@ -111,7 +120,7 @@ class Sharing:
         self.alphas = [np.ones(layout.size) for _ in alphas]
         for flat, alpha in zip(self.alphas, alphas, strict=True):
             flat[active] = alpha
-        self.permutations = relabelings(layout, problem.pseudo)
+        self.permutations = relabelings_of(problem)
         self.normalisers = [dirichlet.log_normaliser(layout.row_start, alpha) for alpha in self.alphas]
         self._layout, self._active = layout, active
         self.states: list[IntArray] = []
@@ -154,14 +163,18 @@ class Sharing:
         """Return ln r! where the identity is the best order of the states, −inf elsewhere."""
         if not self.states:
             return np.zeros(len(log_theta))
-        weights = np.stack([self.alphas[mode][own] - 1.0 for own in self.states])
         result = np.full(len(log_theta), math.lgamma(len(self.states) + 1.0))
         for k, point in enumerate(log_theta):
-            gains = weights @ np.stack([point[own] for own in self.states]).T
-            rows, columns = linear_sum_assignment(gains, maximize=True)
-            if gains[rows, columns].sum() > np.trace(gains) + 1e-9:
+            if not np.array_equal(self.best_order(mode, point), np.arange(len(self.states))):
                 result[k] = -math.inf
         return result
+
+    def best_order(self, mode: int, log_theta: FloatArray) -> IntArray:
+        """Return the order of the states of one point (P,) that suits g best: which state takes each place, (r,)."""
+        weights = np.stack([self.alphas[mode][own] - 1.0 for own in self.states])
+        weights += UNTIED * np.random.default_rng(0).standard_normal(weights.shape)
+        gains = weights @ np.stack([log_theta[own] for own in self.states]).T
+        return np.asarray(linear_sum_assignment(gains, maximize=True)[1], np.int64)
 
 
 def _state_positions(layout: Layout) -> list[IntArray]:

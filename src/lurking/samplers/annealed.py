@@ -33,11 +33,14 @@ ABOUT_AS_WELL = 2.0
 """Nats by which the mean ln p̂ of a flattening may lie below the best one in the pilot."""
 POWERS = (0.0, 0.1, 0.25, 1.0)
 PILOT_STEPS, PILOT_PARTICLES, PILOT_REPLICATES = 64, 16, 3
+LEAST_STEPS = 4
 REPLICATES = 4
 """Replicates of each setting in a round."""
 MOST_SPREAD = 0.6
 """Standard deviation of ln p̂ over replicates up to which their mean is trusted."""
 MOST_PARETO = 0.7
+LEAST_ERROR = 1e-3
+"""Added to every standard error: replicates that agree to all digits have seen no more than one another."""
 WIDENED = 1.4
 """Factor on the spread of replicates. Weights are skewed: where replicates happen to miss what is rare they are low and
 agree too well. ``python benchmarks/honest.py`` measures how often values lie within two standard errors with it."""
@@ -48,7 +51,7 @@ class AnnealOptions:
     """How far annealing goes.
 
     target : standard error to reach, in nats.
-    budget : particle steps at most; each is one pass over the unique rows.
+    budget : particle steps at most, but for the few that every run takes; each is one pass over the unique rows.
     particles : particles of a replicate, shared among the modes.
     steps : temperatures K of the first round; doubled where it does not suffice.
     threshold : effective share of the weights below which a population is resampled; 0 for independent chains.
@@ -141,7 +144,8 @@ class _Run:
     def evidence(self) -> Annealed:
         """Pilot, then rounds."""
         settings = self.pilot()
-        steps = self.options.steps
+        left = (self.options.budget - self.spent) // (2 * REPLICATES * self.options.particles)
+        steps = max(LEAST_STEPS, min(self.options.steps, left))
         results: list[Replicates] = []
         while True:
             fresh = [self.replicates(setting, steps, REPLICATES) for setting in settings]
@@ -156,7 +160,8 @@ class _Run:
 
     def pilot(self) -> list[Setting]:
         """Return the smallest flattening that does about as well as the best in short runs, and the next larger one."""
-        even = np.linspace(0.0, 1.0, PILOT_STEPS + 1)
+        least = len(FLATTENINGS) * PILOT_REPLICATES * PILOT_PARTICLES
+        even = np.linspace(0.0, 1.0, max(LEAST_STEPS, min(PILOT_STEPS, self.options.budget // (3 * least))) + 1)
         tried: list[tuple[float, Setting]] = []
         for flattening in FLATTENINGS:
             paths = [flattened_path(self.problem, mode.counts, mode.potentials, flattening) for mode in self.modes]
@@ -228,11 +233,14 @@ class _Run:
         difference = abs(values[0] - values[1])
         # With few replicates the spread itself is uncertain, and what the settings disagree by is an error too.
         few = float(student_t.ppf(0.975, max(len(estimates) - 1, 1)) / 1.96)
-        error = max(WIDENED * few * max(relative_error(estimates), max(errors) / math.sqrt(2.0)), 0.5 * difference)
-        agree = difference <= 2.5 * math.hypot(*errors)
+        error = LEAST_ERROR + max(
+            WIDENED * few * max(relative_error(estimates), max(errors) / math.sqrt(2.0)), 0.5 * difference
+        )
+        agree = difference <= 2.5 * math.hypot(*errors) + LEAST_ERROR
+        is_whole = settings[0].sharing.log_missing <= self.options.target
         if self.running.stop.is_set:
             status = Status.INTERRUPTED
-        elif not (agree and spread <= MOST_SPREAD and shape < MOST_PARETO):
+        elif not (agree and is_whole and spread <= MOST_SPREAD and shape < MOST_PARETO):
             status = Status.UNTRUSTED
         else:
             status = Status.SAMPLED if error <= self.options.target else Status.BUDGET

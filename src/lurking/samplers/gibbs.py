@@ -80,4 +80,6 @@ def gibbs(
         return whole, likelihoods
 
     done = map_in_order(one, seed_sequence(seed).spawn(int(chains)), workers=workers, stop=stop)
+    if not done:
+        raise KeyboardInterrupt
     return Draws(problem, np.stack([points for points, _ in done]), np.stack([values for _, values in done]))

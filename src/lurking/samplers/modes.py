@@ -10,7 +10,7 @@ from lurking.inference.problem import Problem
 from lurking.kernels.program import Rule
 from lurking.learn.fit import FitOptions, starting_points
 from lurking.learn.loop import Climber
-from lurking.samplers.aliases import relabelings
+from lurking.samplers.aliases import relabelings_of
 from lurking.types import FloatArray
 
 WITHIN = 4.0
@@ -37,7 +37,7 @@ def variational_modes(problem: Problem, options: FitOptions, most: int) -> list[
     climber = Climber(engine, problem.pseudo, Rule.VB, problem.n)
     starts = starting_points(problem, options, options.restarts)
     climbs = sorted(climber.climb_all(starts, options.climb, options.stop), key=lambda climb: -climb.objective)
-    permutations = relabelings(problem.layout, problem.pseudo)
+    permutations = relabelings_of(problem)
     if permutations is None:
         climbs = climbs[:1]
     found: list[Mode] = []

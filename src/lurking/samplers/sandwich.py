@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.special import softmax
 
 from lurking.data.table import Table
@@ -314,8 +313,7 @@ def relabelled(
         return np.asarray(whole[sharing.permutations[generator.choice(len(probabilities), p=probabilities)]][active])
     moved = whole.copy()
     if sharing.states:
-        gains = np.stack([gain[own] for own in sharing.states]) @ np.stack([whole[own] for own in sharing.states]).T
-        for place, state in zip(*linear_sum_assignment(gains, maximize=True), strict=True):
+        for place, state in enumerate(sharing.best_order(0, whole)):
             moved[sharing.states[place]] = whole[sharing.states[state]]
     return moved[active]
 

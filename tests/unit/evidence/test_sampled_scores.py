@@ -155,7 +155,6 @@ def test_hidden_states_apart_count_in_full(states):
     exact = exact_value(f"s[{states}] -> *", apart(states), 0.5)
     for found in (chib(problem, OPTIONS), importance(problem, OPTIONS, flattening=0.7)):
         assert found.log_aliases == 0.0
-        assert found.info["relabelings"] == math.factorial(states)
         assert found.std_error < 0.1
         assert found.log_z == pytest.approx(exact, abs=4.0 * found.std_error)
 
@@ -164,7 +163,9 @@ def test_relabelings_that_cannot_be_listed_are_said(monkeypatch):
     problem = Problem("s[2] -> *", apart(2), 0.5)
     whole, drawn = chib(problem, OPTIONS), importance(problem, OPTIONS)
     monkeypatch.setattr(aliases, "MOST_RELABELINGS", 1)
+    problem = Problem("s[2] -> *", apart(2), 0.5)
     found = chib(problem, OPTIONS)
+    assert found.status is Status.UNTRUSTED
     assert "low by up to ln S = 0.7" in found.info["note"]
     assert found.log_z == pytest.approx(whole.log_z - math.log(2.0), abs=0.02)
     # By assignment the states of one variable are shared out all the same.

@@ -102,6 +102,7 @@ def test_too_many_relabelings_are_shared_by_assignment(monkeypatch):
     options = FitOptions(restarts=10, seed=0)
     whole = annealed_evidence(problem, options, AnnealOptions(steps=256))
     monkeypatch.setattr(aliases, "MOST_RELABELINGS", 1)
+    problem = lk.Problem("s[3] -> *", table)
     sharing = Sharing(problem, [np.ones(len(problem.engine.active))])
     assert sharing.permutations is None
     assert sharing.is_whole, "one hidden variable: all its relabelings are orders of its states"
@@ -109,6 +110,31 @@ def test_too_many_relabelings_are_shared_by_assignment(monkeypatch):
     assert found.log_z == pytest.approx(whole.log_z, abs=4.0 * math.hypot(found.std_error, whole.std_error))
     two = Sharing(lk.Problem("s[3] -> u v w x; t[2] -> x y z", table), [np.ones(3)] * 0)
     assert two.log_missing == pytest.approx(math.log(2.0))
+
+
+def test_states_that_are_alike_are_shared_once():
+    """A strong prior leaves nine states alike: every order suits as well, and exactly one of them may count."""
+    table = lk.Table.from_rows([(1, 1), (0, 0), (1, 0)], columns=["A", "B"])
+    exact = lk.score("class[9] -> *", table, "exact", prior=1e3).log_z
+    found = lk.score("class[9] -> *", table, "ais", prior=1e3, seed=1, steps=16, passes=20_000)
+    assert found.log_z == pytest.approx(exact, abs=4.0 * found.std_error)
+    sharing = Sharing(lk.Problem("class[9] -> *", table, 1e3), [np.full(45, 1e3)])
+    assert sharing.permutations is None
+    theta = np.log(sharing._layout.normalise(np.random.default_rng(0).random(45)))
+    orders = [theta]
+    generator = np.random.default_rng(1)
+    for _ in range(200):
+        order = generator.permutation(9)
+        moved = theta.copy()
+        for place, state in enumerate(order):
+            moved[sharing.states[place]] = theta[sharing.states[state]]
+        orders.append(moved)
+    wins = [np.array_equal(sharing.best_order(0, point), np.arange(9)) for point in orders]
+    assert sum(wins) <= 1
+    best = theta.copy()
+    for place, state in enumerate(sharing.best_order(0, theta)):
+        best[sharing.states[place]] = theta[sharing.states[state]]
+    assert np.array_equal(sharing.best_order(0, best), np.arange(9))
 
 
 def test_results_do_not_depend_on_workers():

@@ -144,6 +144,7 @@ def test_relabelings_are_chosen_by_their_share(monkeypatch):
     assert np.array_equal(relabelled(way.sharing, problem, point, 0.0, generator), point)
     # Too many to list: the best order of the states, whose share is then 1.
     monkeypatch.setattr(aliases, "MOST_RELABELINGS", 1)
+    problem = lk.Problem(problem.full_dag, problem.table, problem.prior)
     sharing = Sharing(problem, [way.path.alpha])
     best = relabelled(sharing, problem, point, 1.0, generator)
     assert sharing.log_share(0, best[None, :], 1.0)[0] == pytest.approx(math.log(6.0))
