@@ -148,7 +148,8 @@ def test_relabelings_are_chosen_by_their_share(monkeypatch):
     sharing = Sharing(problem, [way.path.alpha])
     best = relabelled(sharing, problem, point, 1.0, generator)
     assert sharing.log_share(0, best[None, :], 1.0)[0] == pytest.approx(math.log(6.0))
-    assert np.array_equal(best, found[np.argmax(expected)])
+    (place,) = np.flatnonzero((found == best).all(axis=1))
+    assert expected[place] == pytest.approx(expected.max(), rel=0.02), "the best order, but for ties that are broken"
 
 
 def test_many_relabelings_still_bound_from_above(monkeypatch):
