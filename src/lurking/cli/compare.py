@@ -118,7 +118,8 @@ def print_comparison(title: str, comparison: Comparison) -> None:
         cells = [candidate.name, str(row.dimension), out.probability(candidate.probability)]
         for score in comparison.scores:
             evidence = row.evidences[score]
-            cells += [out.number(evidence.log_z, 2), out.number(evidence.corrected, 2)]
+            error = "" if evidence.std_error is None else f" ± {out.number(evidence.std_error, 2)}"
+            cells += [out.number(evidence.log_z, 2) + error, out.number(evidence.corrected, 2)]
         rows.append(cells)
     out.print_table(f"{title}: ln p(data | model) in nats; p(model) by {first}", header, rows)
     if len(ranked) > SHOWN:

@@ -266,7 +266,7 @@ def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
         starts = starting_points(problem, options, options.restarts)
         options.progress.begin(f"{method} starts", len(starts))
         try:
-            climbs = _climb_all(climber, problem, starts, options, options.climb)
+            climbs = climb_from(climber, problem, starts, options, options.climb)
         finally:
             options.progress.end()
     if not climbs or (stop.is_set and not was_set and not options.keep_interrupted):
@@ -312,7 +312,7 @@ def starting_points(problem: Problem, options: FitOptions, count: int) -> list[F
     return starts
 
 
-def _climb_all(
+def climb_from(
     climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
 ) -> list[Climb]:
     """Climb from every start: small problems one after the other, large ones on threads that can be interrupted."""
@@ -360,7 +360,7 @@ def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> list
     iterations = 1
     while len(points) > 1:
         short = ClimbOptions(iterations, 0.0, False)
-        rounds = _climb_all(climber, problem, points, options, short)
+        rounds = climb_from(climber, problem, points, options, short)
         if options.stop.is_set and not rounds:
             raise KeyboardInterrupt
         order = sorted(range(len(rounds)), key=lambda k: (-rounds[k].objective, k))[: max(1, len(rounds) // 2)]
@@ -368,7 +368,7 @@ def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> list
         iterations *= 2
         if options.stop.is_set:
             break
-    return _climb_all(climber, problem, points[:1], options, options.climb)
+    return climb_from(climber, problem, points[:1], options, options.climb)
 
 
 def _is_saddle(climber: Climber, problem: Problem, climb: Climb, options: FitOptions) -> bool:

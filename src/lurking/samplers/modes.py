@@ -8,7 +8,7 @@ import numpy as np
 
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Rule
-from lurking.learn.fit import FitOptions, starting_points
+from lurking.learn.fit import FitOptions, climb_from, starting_points
 from lurking.learn.loop import Climber
 from lurking.samplers.aliases import relabelings_of
 from lurking.types import FloatArray
@@ -36,7 +36,10 @@ def variational_modes(problem: Problem, options: FitOptions, most: int) -> list[
     engine = problem.engine
     climber = Climber(engine, problem.pseudo, Rule.VB, problem.n)
     starts = starting_points(problem, options, options.restarts)
-    climbs = sorted(climber.climb_all(starts, options.climb, options.stop), key=lambda climb: -climb.objective)
+    climbs = climb_from(climber, problem, starts, options, options.climb)
+    if not climbs:
+        raise KeyboardInterrupt
+    climbs.sort(key=lambda climb: -climb.objective)
     permutations = relabelings_of(problem)
     if permutations is None:
         climbs = climbs[:1]

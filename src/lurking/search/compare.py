@@ -16,7 +16,7 @@ from lurking.errors import (
     nearest_hint,
 )
 from lurking.evidence.api import split_options
-from lurking.evidence.base import get_score
+from lurking.evidence.base import Evidence, Kind, get_score
 from lurking.graph.dag import Dag
 from lurking.graph.parse import expand_ranges
 from lurking.inference.problem import Problem, check_columns
@@ -26,6 +26,9 @@ from lurking.runtime.progress import Progress, Silent
 from lurking.search.posterior import StructurePosterior
 from lurking.search.scoring import Refusal, Row, Scoring
 from lurking.types import Frame
+
+UNBOUND = {Kind.EXACT.value, Kind.ESTIMATE.value}
+"""Kinds that may stand side by side: neither is low by construction."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Comparison:
         rows = {row.name: row for row in self.rows}
         for candidate in self[self.scores[0]].ranked():
             row = rows[candidate.name]
-            values = "  ".join(f"{row.evidences[name].log_z:14.3f}" for name in self.scores)
+            values = "  ".join(f"{_with_error(row.evidences[name]):>14}" for name in self.scores)
             lines.append(f"{row.name:{width}}  {row.dimension:5}  {candidate.probability:9.3g}  {values}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.warnings)])
 
@@ -129,6 +132,11 @@ def compare(
         raise KeyboardInterrupt
     left_out = tuple(f"model {refusal.name!r} was left out: {refusal.error}" for refusal in refusals)
     return Comparison(tuple(finished), chosen, left_out + _warnings(finished, chosen), stop.is_set)
+
+
+def _with_error(evidence: Evidence) -> str:
+    """Return the value, with its standard error where it has one."""
+    return f"{evidence.log_z:.3f}" if evidence.std_error is None else f"{evidence.log_z:.2f} ± {evidence.std_error:.2f}"
 
 
 def _no_effect(name: str, states: int, dags: list[Dag]) -> str:
@@ -204,9 +212,12 @@ def _warnings(rows: list[Row], scores: tuple[str, ...]) -> tuple[str, ...]:
         kinds: dict[str, list[str]] = {}
         for row in rows:
             kinds.setdefault(row.evidences[score].kind.value, []).append(row.name)
-        if len(kinds) > 1:
+        if len(kinds) > 1 and not kinds.keys() <= UNBOUND:
             listed = "; ".join(f"{kind}: {_quoted(names)}" for kind, names in kinds.items())
             mixed.setdefault(listed, []).append(score)
+        doubtful = [row.name for row in rows if row.evidences[score].status is Status.UNTRUSTED]
+        if doubtful:
+            notes.append(f"{score} is not to be trusted for {_quoted(doubtful)}: its diagnostics disagree")
         late = [row.name for row in rows if row.evidences[score].status is Status.MAX_ITER]
         if late:
             notes.append(f"{score} did not converge for {_quoted(late)}; raise max_iter or tol")
