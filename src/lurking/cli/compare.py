@@ -9,10 +9,12 @@ import typer
 
 from lurking.cli import options as opt
 from lurking.cli import output as out
+from lurking.data.table import Table
 from lurking.errors import OptionError
 from lurking.evidence.base import score_names
 from lurking.graph.dag import Dag
 from lurking.io.models_file import parse_models, read_models
+from lurking.models.discrete.prior import Prior
 from lurking.search.compare import Comparison
 from lurking.search.compare import compare as compare_structures
 
@@ -62,32 +64,41 @@ def compare(
     """Rank several structures by their evidence."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
-    own = opt.of_scores(
-        names,
-        {"at": at, "dimension": dimension, "start": start, "budget": budget}
-        | {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains},
-    )
+    sampling = {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains}
+    own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget, **sampling})
     dags = _models(models, model)
     table = opt.read_data(
         data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory
     )
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
     choices |= {"max_iter": max_iter, "tol": tol, "hidden": opt.hidden_cardinalities(hidden)}
-    results: list[tuple[str, Comparison]] = []
-    with opt.work(workers) as pool:
-        for word, chosen in priors.items():
-            comparison = compare_structures(dags, table, scores=names, prior=chosen, **choices, **own, **pool)
-            results.append((word, comparison))
-            if comparison.interrupted:
-                break
+    results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own})
     if json:
         contents = [_content(priors[word].describe(), comparison) for word, comparison in results]
         out.print_json("compare", {"data": out.data_content(data, table), "seed": seed, "results": contents})
     else:
-        for word, comparison in results:
-            print_comparison(f"prior {word}", comparison)
+        _print(results)
     if results[-1][1].interrupted:
         raise out.Interrupted(f"{len(results[-1][1].rows)} of {len(dags)} models were finished")
+
+
+def _compared(
+    dags: dict[str, Dag], table: Table, priors: dict[str, Prior], workers: int | None, options: dict[str, Any]
+) -> list[tuple[str, Comparison]]:
+    """Compare under every prior, up to an interrupt."""
+    results: list[tuple[str, Comparison]] = []
+    with opt.work(workers) as pool:
+        for word, chosen in priors.items():
+            comparison = compare_structures(dags, table, prior=chosen, **options, **pool)
+            results.append((word, comparison))
+            if comparison.interrupted:
+                break
+    return results
+
+
+def _print(results: list[tuple[str, Comparison]]) -> None:
+    for word, comparison in results:
+        print_comparison(f"prior {word}", comparison)
 
 
 def _models(path: Path | None, texts: list[str] | None) -> dict[str, Dag]:

@@ -55,11 +55,8 @@ def score(
     """Score one structure: ln p(data | structure)."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
-    own = opt.of_scores(
-        names,
-        {"at": at, "dimension": dimension, "start": start, "budget": budget}
-        | {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains},
-    )
+    sampling = {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains}
+    own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget, **sampling})
     dag = opt.parse_model(model, hidden)
     table = opt.read_data(
         data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory
@@ -75,13 +72,18 @@ def score(
             for name in names:
                 if not options.stop.is_set:
                     result.add(name, evaluate_or_refuse(result.problem, name, options, own))
-    if not any(result.evidences for result in results):
-        raise KeyboardInterrupt if options.stop.is_set else next(iter(results[0].refusals.values()))
+    _check_any(results, options.stop.is_set)
     if json:
         out.print_json("score", {"data": out.data_content(data, table), **_content(results, seed)})
     else:
         _print(results)
     _report_rest(results, len(names) * len(priors), options.stop.is_set)
+
+
+def _check_any(results: list[Result], is_interrupted: bool) -> None:
+    """Raise the first refusal, or the interrupt, when no score has a value."""
+    if not any(result.evidences for result in results):
+        raise KeyboardInterrupt if is_interrupted else next(iter(results[0].refusals.values()))
 
 
 def _content(results: list[Result], seed: int) -> dict[str, object]:

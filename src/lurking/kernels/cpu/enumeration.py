@@ -127,6 +127,20 @@ def row_in_logs(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def with_row(log_z: float, product: float, twos: int, total: float, weight: float) -> tuple[float, float, int]:
+    """Add `weight` · ln `total` to what log_z, a product of mantissas and a sum of exponents stand for together."""
+    if weight == 1.0:
+        product *= mantissa(total)
+        twos += exponent(total)
+        if product > LARGE:
+            log_z += math.log(product)
+            product = 1.0
+    else:
+        log_z += weight * math.log(total)
+    return log_z, product, twos
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _rows_of_two(
     slots: NDArray[np.uint32],
     weights: FloatArray,
@@ -152,14 +166,7 @@ def _rows_of_two(
             late[n_late] = row
             n_late += 1
             continue
-        if weights[row] == 1.0:
-            product *= mantissa(total)
-            twos += exponent(total)
-            if product > LARGE:
-                log_z += math.log(product)
-                product = 1.0
-        else:
-            log_z += weights[row] * math.log(total)
+        log_z, product, twos = with_row(log_z, product, twos, total, weights[row])
         scale = weights[row] / total
         a *= scale
         b *= scale
@@ -196,14 +203,7 @@ def _rows_of_four(
             late[n_late] = row
             n_late += 1
             continue
-        if weights[row] == 1.0:
-            product *= mantissa(total)
-            twos += exponent(total)
-            if product > LARGE:
-                log_z += math.log(product)
-                product = 1.0
-        else:
-            log_z += weights[row] * math.log(total)
+        log_z, product, twos = with_row(log_z, product, twos, total, weights[row])
         mass = scaled(mass, weights[row] / total)
         received = plus(received, mass)
         for f in range(factors):
@@ -251,14 +251,7 @@ def _rows_of_many(
             late[n_late] = row
             n_late += 1
             continue
-        if weights[row] == 1.0:
-            product *= mantissa(total)
-            twos += exponent(total)
-            if product > LARGE:
-                log_z += math.log(product)
-                product = 1.0
-        else:
-            log_z += weights[row] * math.log(total)
+        log_z, product, twos = with_row(log_z, product, twos, total, weights[row])
         scale = weights[row] / total
         for s in range(np.uint64(0), in_quads, four):
             quad = scaled(quad_at(mass, s), scale)

@@ -12,7 +12,6 @@ import numpy as np
 from numba import njit
 
 from lurking.kernels.cpu.enumeration import (
-    LARGE,
     LOG_TWO,
     TINY,
     cells_of_row,
@@ -20,8 +19,9 @@ from lurking.kernels.cpu.enumeration import (
     hand_down,
     multiply_out,
     row_in_logs,
+    with_row,
 )
-from lurking.kernels.cpu.vector import WIDTH, add_at, exponent, mantissa, quad_at, times_at
+from lurking.kernels.cpu.vector import WIDTH, add_at, quad_at, times_at
 from lurking.kernels.program import Program
 from lurking.types import FloatArray, IntArray
 
@@ -126,7 +126,7 @@ def _draw_group(
                 add_at(summed, 0, quad)
                 for f in range(slots.shape[1]):
                     add_at(accumulated, np.uint64(slots[row, f]), quad)
-                log_z, product, twos = _with_row(log_z, product, twos, total, weights[row])
+                log_z, product, twos = with_row(log_z, product, twos, total, weights[row])
                 continue
         total = 0.0
         for s in range(states):
@@ -145,7 +145,7 @@ def _draw_group(
                 return -np.inf
             log_z += weights[row] * row_log_z
         else:
-            log_z, product, twos = _with_row(log_z, product, twos, total, weights[row])
+            log_z, product, twos = with_row(log_z, product, twos, total, weights[row])
         _draw_states(mass, total, int(weights[row]), generator, drawn)
         for s in range(states):
             summed[s] += drawn[s]
@@ -157,20 +157,6 @@ def _draw_group(
         for s in range(states):
             accumulated[first + s] += summed[s]
     return log_z + math.log(product) + twos * LOG_TWO
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _with_row(log_z: float, product: float, twos: int, total: float, weight: float) -> tuple[float, float, int]:
-    """Add `weight` · ln `total` to what log_z, a product of mantissas and a sum of exponents stand for together."""
-    if weight == 1.0:
-        product *= mantissa(total)
-        twos += exponent(total)
-        if product > LARGE:
-            log_z += math.log(product)
-            product = 1.0
-    else:
-        log_z += weight * math.log(total)
-    return log_z, product, twos
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
