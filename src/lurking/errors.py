@@ -59,6 +59,10 @@ class UndefinedScore(LurkingError):  # noqa: N818 - the name is part of the publ
     """The score has no value for this problem (for example BIC on no data)."""
 
 
+class FractionalWeights(DataError, UndefinedScore):  # noqa: N818 - reads as the sentence it raises
+    """Weights of rows that are no whole numbers, where hidden states are drawn row by row."""
+
+
 class TooLarge(LurkingError):  # noqa: N818 - reads as the sentence it raises
     """The computation needs more memory or work than is allowed; the text says how much."""
 

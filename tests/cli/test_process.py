@@ -256,6 +256,78 @@ main(["sample", "model.json", "--out", "drawn.csv"])
     assert not list(Path().glob("drawn*"))
 
 
+# Sends itself the signal of Ctrl-C when the chain of the given number begins, which is when module:name is called.
+CHAIN_INTERRUPTED = """
+import importlib, os, signal, sys, time
+from lurking.cli import main
+
+module, _, names = sys.argv[1].partition(":")
+owner = importlib.import_module(module)
+*path, name = names.split(".")
+for step in path:
+    owner = getattr(owner, step)
+begin, wanted, begun = getattr(owner, name), int(sys.argv[2]), []
+
+def counted(*arguments):
+    begun.append(None)
+    if len(begun) == wanted:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.5)
+    return begin(*arguments)
+
+setattr(owner, name, counted)
+main(sys.argv[3:])
+"""
+CHAINS = {
+    "parameters": "lurking.samplers.metropolis:Walk.run",
+    "completions": "lurking.kernels.cpu.collapsed:empty_completion",
+}
+
+
+def interrupted_chain(path, chain, *words):
+    return finish([sys.executable, "-c", CHAIN_INTERRUPTED, CHAINS[path], str(chain), *words], timeout=60)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("path", list(CHAINS))
+def test_one_endless_chain_is_given_up_at_once(folder, many_rows, path, workers):
+    words = ("--scores", "ais", "--path", path, "--steps", "2000000", "--chains", "1", "--workers", workers)
+    code, out, err = interrupted_chain(path, 1, "score", many_rows, "--model", "class[4] -> *", *words)
+    assert (code, out) == (130, "")
+    one_line(err, "lurking: interrupted; nothing was finished")
+
+
+@pytest.mark.parametrize("path", list(CHAINS))
+def test_finished_chains_are_kept_and_called_what_they_are(folder, path):
+    words = ("--scores", "vb,ais", "--path", path, "--steps", "200", "--chains", "6", "--workers", "1", "--json")
+    code, out, err = interrupted_chain(path, 5, "score", "survey.csv", "--model", MODEL, *words)
+    assert code == 130
+    assert err == (
+        "lurking: interrupted; 1 of 2 scores were finished; the value of ais rests on what was sampled until then\n"
+    )
+    vb, ais = json.loads(out)["results"][0]["scores"]
+    assert vb["status"] == "CONVERGED"
+    assert ais["status"] == "INTERRUPTED"
+    assert "estimate from the finished chains" in ais["status_sentence"]
+    expected = lk.score(MODEL, lk.read("survey.csv", unique=True), "ais", path=path, steps=200, chains=4, seed=0)
+    assert ais["log_z"] == pytest.approx(expected.log_z, rel=1e-12)
+    assert ais["std_error"] == pytest.approx(expected.std_error, rel=1e-9)
+
+
+def test_one_finished_chain_has_no_standard_error_in_json(folder):
+    words = ("--scores", "ais", "--path", "parameters", "--steps", "50", "--chains", "3", "--workers", "1", "--json")
+    code, out, _ = interrupted_chain("parameters", 2, "score", "survey.csv", "--model", MODEL, *words)
+    assert code == 130
+    assert json.loads(out)["results"][0]["scores"][0]["std_error"] is None
+
+
+def test_a_fit_that_is_terminated_does_not_wait_for_its_climbs(folder, many_rows):
+    script = INTERRUPTED.replace("signal.SIGINT", "signal.SIGTERM")
+    words = ("fit", many_rows, "--model", "class[4] -> *", *ENDLESS)
+    code, out, _ = finish([sys.executable, "-c", script, "1", *words], timeout=20)
+    assert (code, out) == (143, "")
+
+
 # The progress bar.
 
 

@@ -5,7 +5,8 @@ import typer.main
 
 from lurking.cli import reproduce as module
 from lurking.cli.app import app
-from lurking.experiments.beal2006 import figure6
+from lurking.experiments.beal2006 import figure6, study
+from lurking.experiments.beal2006.sampled import Annealing, Reference
 
 WORDS = ("reproduce", "beal2006", "--part", "figure6")
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -55,7 +56,7 @@ def test_json(done, folder):
         True,
         2,
     )
-    assert (folder / document["files"]["picture"]).read_bytes().startswith(PNG)
+    assert (folder / document["files"][0]).read_bytes().startswith(PNG)
     assert len(document["result"]["traces"]["prior"]) == 2
     assert document["result"]["references"]["estimate"] < 0.0
     assert len(document["result"]["acceptance"]["quarters"]) == 2
@@ -72,7 +73,13 @@ def test_refusals(refused, folder):
     (folder / "taken").write_text("a file")
     refused("reproduce", "beal2003", "--part", "figure6", says=("unknown paper 'beal2003'", "choose from: beal2006"))
     refused("reproduce", "beal2006", "--part", "figure9", says=("unknown part of beal2006 'figure9'", "figure6"))
-    refused("reproduce", "beal2006", says=("--part is missing", "figure6"))
+    refused(*WORDS, "--draws", "3", says=("--draws belongs to the whole study", "--part figure6"))
+    refused(*WORDS, "--full", says="--full belongs to the whole study")
+    refused("reproduce", "beal2006", "--draws", "-1", says="--draws is -1; it must be at least 0")
+    refused("reproduce", "beal2006", "--steps", "0", says="--steps is 0")
+    refused("reproduce", "beal2006", "--tol", "0", says="--tol is 0; it must be above 0")
+    refused(*WORDS, "--tol", "1e-8", says="--tol belongs to the scores")
+    refused("reproduce", "beal2006", "--chains", "x", says="'x' is not a whole number")
     refused(*WORDS, "--out", "taken", says="is a file")
     refused(*WORDS, "--out", "taken/below", says="is a file")
     refused(*WORDS, "--seed", "-1", says="seed is -1")
@@ -93,3 +100,65 @@ def test_an_interrupt_leaves_nothing_behind(run, folder, monkeypatch):
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.err == "lurking: interrupted; nothing was finished\n"
     assert not (folder / "out").exists()
+
+
+WHOLE = ("reproduce", "beal2006")
+SMALL = study.Config(
+    sizes=(10, 40),
+    annealing=Annealing(steps=8, chains=5),
+    annealed_sizes=(10,),
+    reference=Reference(target=1.0, passes=1 << 12),
+    reference_sizes=(40,),
+    draws=2,
+    sampled_draws=1,
+    sampled_sizes=(10,),
+    most=2,
+    timed_size=10,
+)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Make the whole study take a moment."""
+    monkeypatch.setattr(study, "Config", lambda: SMALL)
+    monkeypatch.setattr(study, "quick", lambda config: config)
+
+
+def test_the_whole_study(done, folder, small):
+    outcome = done(*WHOLE)
+    assert outcome.err == ""
+    assert "here:  136, 18 to 66, 50\n  holds" in outcome.out
+    assert outcome.out.endswith("pictures and tables in out/beal2006; begin with summary.md\n")
+    made = {path.name: path.read_bytes() for path in (folder / "out" / "beal2006").iterdir()}
+    assert made.keys() >= {"summary.md", "figure2.png", "figure6.pdf", "table2.csv", "table3.csv", "results.sqlite"}
+    assert b"Made by `lurking reproduce beal2006`." in made["summary.md"]
+    assert done(*WHOLE).out == outcome.out
+    for name, content in made.items():
+        if name.endswith((".csv", ".md", ".txt", ".png")):
+            assert (folder / "out" / "beal2006" / name).read_bytes() == content
+
+
+def test_options_of_the_whole_study(done, folder, small):
+    document = done(*WHOLE, "--draws", 1, "--chains", 0, "--json", "--seed", 5).json
+    assert document["result"]["claims"][0]["holds"] is True
+    names = {path.name for path in (folder / "out" / "beal2006").iterdir()}
+    assert "figure6.png" not in names
+    page = (folder / "out" / "beal2006" / "summary.md").read_text(encoding="utf-8")
+    assert "Made by `lurking reproduce beal2006 --draws 1 --chains 0 --seed 5`." in page
+    assert "The sampler was not run." not in page  # the variational path was
+    done(*WHOLE, "--part", "scores", "--out", "scores", "--tol", "1e-4")
+    assert not (folder / "scores" / "beal2006" / "figure4.png").exists()
+    assert (folder / "scores" / "beal2006" / "figure2.png").exists()
+
+
+def test_an_interrupted_study_keeps_its_pieces(run, folder, small, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "reference", interrupted)
+    outcome = run(*WHOLE)
+    assert (outcome.code, outcome.out) == (130, "")
+    assert outcome.err == (
+        "lurking: interrupted; 138 pieces are kept in out/beal2006/results.sqlite; "
+        "the same command goes on from there\n"
+    )

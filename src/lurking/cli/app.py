@@ -18,7 +18,7 @@ from lurking.cli.calibrate import calibrate
 from lurking.cli.compare import compare
 from lurking.cli.demo import demo
 from lurking.cli.fit import fit
-from lurking.cli.output import Interrupted, ReaderGone, say, warn
+from lurking.cli.output import Interrupted, ReaderGone, in_command_words, say, warn
 from lurking.cli.predict import predict
 from lurking.cli.reproduce import reproduce
 from lurking.cli.sample import sample
@@ -64,10 +64,6 @@ def _options(
         say(context.get_help())
 
 
-def _one_line(text: object) -> str:
-    return " ".join(str(text).split())
-
-
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
     """Print the library's own warnings as one line each on stderr."""
@@ -84,7 +80,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _leave(message: object, code: int) -> NoReturn:
-    typer.echo(f"lurking: {_one_line(message)}", err=True)
+    typer.echo(f"lurking: {in_command_words(str(message))}", err=True)
     sys.exit(code)
 
 

@@ -105,14 +105,18 @@ TargetOption = Annotated[
 ]
 PassesOption = Annotated[
     int | None,
-    typer.Option("--passes", parser=whole, metavar="N", help="Passes over the rows that ais may take."),
+    typer.Option(
+        "--passes", parser=whole, metavar="N", help="Passes over the rows that ais may take (path variational)."
+    ),
 ]
 StepsOption = Annotated[
     int | None, typer.Option("--steps", parser=whole, metavar="K", help="Temperatures of ais, at first.")
 ]
 ChainsOption = Annotated[
     int | None,
-    typer.Option("--chains", parser=whole, metavar="G", help="Chains of ais on the paths other than variational."),
+    typer.Option(
+        "--chains", parser=whole, metavar="G", help="Chains of a sampled score; for ais on all paths but variational."
+    ),
 ]
 OnePriorOption = Annotated[str, typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys.")]
 AtOption = Annotated[

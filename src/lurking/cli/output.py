@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import typer
@@ -16,6 +18,8 @@ from lurking.graph.dag import Dag
 from lurking.models.discrete.document import plain, versions
 
 WIDTH_WITHOUT_TERMINAL = 120
+SETTING = re.compile(r"\b(path|target|passes|steps|chains|at|dimension|start|budget)=('?)([\w+-]+(?:\.\w+)?)\2")
+"""A setting in a text of the library that is an option of the command too."""
 
 
 class Interrupted(Exception):  # noqa: N818 - reads as what happened
@@ -42,7 +46,12 @@ def emit(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print one warning line on stderr."""
-    typer.echo(f"lurking: warning: {' '.join(text.split())}", err=True)
+    typer.echo(f"lurking: warning: {in_command_words(text)}", err=True)
+
+
+def in_command_words(text: str) -> str:
+    """Return a text of the library in one line, settings in it such as path='prior' as options of the command."""
+    return SETTING.sub(r"--\1 \3", " ".join(text.split()))
 
 
 def print_json(command: str, content: Mapping[str, Any]) -> None:
@@ -92,7 +101,8 @@ def evidence_content(evidence: Evidence) -> dict[str, Any]:
         "log_z": evidence.log_z,
         "log_aliases": evidence.log_aliases,
         "corrected": evidence.corrected,
-        "std_error": evidence.std_error,
+        # One chain alone has an infinite error, which JSON cannot say.
+        "std_error": evidence.std_error if evidence.std_error is not None and isfinite(evidence.std_error) else None,
         "kind": evidence.kind.value,
         "status": evidence.status.name,
         "status_sentence": evidence.status.sentence,

@@ -71,7 +71,7 @@ def score(
             results.append(result)
             for name in names:
                 if not options.stop.is_set:
-                    result.add(name, evaluate_or_refuse(result.problem, name, options, own))
+                    result.add(name, evaluate_or_refuse(result.problem, name, names, options, own))
     _check_any(results, options.stop.is_set)
     if json:
         out.print_json("score", {"data": out.data_content(data, table), **_content(results, seed)})
@@ -113,16 +113,20 @@ def _report_rest(results: list[Result], asked: int, is_interrupted: bool) -> Non
         for name, refusal in result.refusals.items():
             out.warn(f"{name} was left out: {refusal}")
     if is_interrupted:
-        done = sum(len(result.evidences) for result in results)
-        raise out.Interrupted(f"{done} of {asked} scores were finished")
+        evidences = [evidence for result in results for evidence in result.evidences]
+        partial = [evidence.method for evidence in evidences if evidence.status is Status.INTERRUPTED]
+        rest = f"; the value of {', '.join(partial)} rests on what was sampled until then" if partial else ""
+        raise out.Interrupted(f"{len(evidences) - len(partial)} of {asked} scores were finished{rest}")
 
 
 Refusal = UndefinedScore | TooLarge
 
 
-def evaluate_or_refuse(problem: Problem, name: str, options: FitOptions, own: dict[str, object]) -> Evidence | Refusal:
-    """Return the evidence by one score, or why it has no value here; the other scores need not suffer for it."""
-    known = {option: value for option, value in own.items() if option in get_score(name).options}
+def evaluate_or_refuse(
+    problem: Problem, name: str, names: list[str], options: FitOptions, own: dict[str, object]
+) -> Evidence | Refusal:
+    """Return the evidence by one of the scores, or why it has no value here; the others need not suffer for it."""
+    known = get_score(name).own_options(own, map(get_score, names))
     try:
         return evaluate(problem, [name], options, known)[name]
     except (UndefinedScore, TooLarge) as refusal:
@@ -151,7 +155,7 @@ class Result:
         return {
             "prior": self.problem.prior.describe(),
             "scores": [out.evidence_content(evidence) for evidence in self.evidences],
-            "left_out": {name: str(refusal) for name, refusal in self.refusals.items()},
+            "left_out": {name: out.in_command_words(str(refusal)) for name, refusal in self.refusals.items()},
         }
 
     def show(self) -> None:

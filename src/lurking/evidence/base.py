@@ -86,24 +86,43 @@ class Score:
     """Names of the options that only this score understands (its keyword-only arguments)."""
     fit_of: Callable[[Mapping[str, Any]], str | None]
     """Which fit the score is read off, given the options of all scores; None when it needs anything else."""
+    takes: Callable[[Mapping[str, Any]], Iterable[str]]
+    """Which of its options have a meaning beside the others that are given."""
+
+    def own_options(self, given: Mapping[str, Any], asked: Iterable[Score]) -> dict[str, Any]:
+        """Return those of the options of all scores asked for that this one is called with.
+
+        These are the ones it knows. One that has no meaning to it beside the others is left out if it has one to
+        another score asked for; if it has none to any, the score is called with it and refuses it.
+        """
+        taken = set(self.takes(given))
+        elsewhere = {option for score in asked if score is not self for option in score.takes(given)}
+        return {
+            name: given[name] for name in self.options if name in given and (name in taken or name not in elsewhere)
+        }
 
 
 _SCORES: dict[str, Score] = {}
 
 
 def register(
-    name: str, function: ScoreFunction, fit_of: Callable[[Mapping[str, Any]], str | None] = lambda _own: None
+    name: str,
+    function: ScoreFunction,
+    fit_of: Callable[[Mapping[str, Any]], str | None] = lambda _own: None,
+    takes: Callable[[Mapping[str, Any]], Iterable[str]] | None = None,
 ) -> None:
     """Add a score; its docstring's first line is its summary.
 
     A score that is read off a fit names the fit's method in `fit_of`, so that fits of many structures can be made
-    together before the score is asked.
+    together before the score is asked. One whose options depend on each other says by `takes` which of them have a
+    meaning beside those given; without it, all of them have one.
     """
     if name != name.lower() or name in _SCORES:
         raise OptionError(f"score name {name!r} is taken or not in lower case; choose another")
     parameters = inspect.signature(function).parameters.values()
     options = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
-    _SCORES[name] = Score(name, function, (inspect.getdoc(function) or "").partition("\n")[0], options, fit_of)
+    summary = (inspect.getdoc(function) or "").partition("\n")[0]
+    _SCORES[name] = Score(name, function, summary, options, fit_of, takes or (lambda _own: options))
 
 
 def _filled() -> dict[str, Score]:
@@ -144,7 +163,5 @@ def evaluate(
     problem: Problem, names: Iterable[str], options: FitOptions, own: Mapping[str, Any]
 ) -> dict[str, Evidence]:
     """Return {name: Evidence}; fits are shared, and each score gets those of the `own` options that it knows."""
-    return {
-        score.name: score.function(problem, options, **{name: own[name] for name in score.options if name in own})
-        for score in chosen_scores(names, own)
-    }
+    scores = chosen_scores(names, own)
+    return {score.name: score.function(problem, options, **score.own_options(own, scores)) for score in scores}

@@ -10,8 +10,9 @@ from lurking.evidence.point import point_estimate
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.runtime.checks import check_whole
 from lurking.samplers.candidate import LEAST_CHAINS, LEAST_DRAWS, CandidateDensity, candidate_density
-from lurking.samplers.metropolis import check_whole
+from lurking.samplers.paths import sampled_program
 
 CHAINS = 8
 
@@ -26,6 +27,7 @@ def chib(problem: Problem, options: FitOptions, *, chains: int | None = None, dr
     check_whole("draws", draws, LEAST_DRAWS)
     if problem.is_complete:
         return closed_form(problem, options, "chib")
+    sampled_program(problem)  # what cannot be sampled is refused before anything is fitted
     estimate = point_estimate(problem, options, "map")
     density = candidate_density(
         problem,
@@ -35,6 +37,7 @@ def chib(problem: Problem, options: FitOptions, *, chains: int | None = None, dr
         burn_in=int(draws) // 4,
         seed=options.seed,
         workers=options.workers,
+        executor=options.executor,
         stop=options.stop,
     )
     if not len(density.chain_means) or (options.stop.is_set and not options.keep_interrupted):

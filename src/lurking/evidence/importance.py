@@ -13,13 +13,13 @@ from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions, fit_problem
 from lurking.learn.loop import Status
+from lurking.runtime.checks import check_whole, is_positive
 from lurking.runtime.executor import map_in_order
 from lurking.runtime.rng import seed_sequence
 from lurking.samplers.aliases import Sharing
 from lurking.samplers.annealed import MOST_PARETO
 from lurking.samplers.diagnostics import effective_sample_size, log_mean, pareto_k, relative_error
-from lurking.samplers.metropolis import Walk, check_whole, is_positive
-from lurking.samplers.paths import inactive_evidence
+from lurking.samplers.paths import compiled_program, inactive_evidence
 from lurking.types import FloatArray
 
 LEAST_DRAWS = 10
@@ -44,6 +44,7 @@ def importance(problem: Problem, options: FitOptions, *, draws: int = 4096, flat
         raise OptionError(f"flattening is {flattening!r}; it must be above 0 and at most 1, the variational posterior")
     if problem.is_complete:
         return closed_form(problem, options, "importance")
+    compiled_program(problem)  # what cannot be sampled is refused before anything is fitted
     fit = fit_problem(problem, "vb", options)
     active = problem.engine.active
     alpha = np.ascontiguousarray(problem.pseudo[active] + flattening * fit.counts[active])
@@ -91,9 +92,7 @@ def _log_weights(problem: Problem, options: FitOptions, alpha: FloatArray, shari
     """Return ln w of every point, (draws,); after an interrupt those of the pieces that were finished."""
     from lurking.kernels.cpu.importance import weigh_points_into
 
-    # Walk refuses problems that cannot be sampled, and unlike Gibbs sampling takes fractional weights.
-    walk = Walk(problem)
-    program, pseudo = walk.program, walk.pseudo
+    program, pseudo = compiled_program(problem), problem.pseudo[problem.engine.active]
     assert program is not None  # something is active
     rows = program.row_start
     constant = dirichlet.log_normaliser(rows, pseudo) - dirichlet.log_normaliser(rows, alpha)
@@ -112,5 +111,12 @@ def _log_weights(problem: Problem, options: FitOptions, alpha: FloatArray, shari
         return np.asarray(log_ratio + log_likelihoods[:made] + np.concatenate([*shares, np.empty(0)]))
 
     seeds = seed_sequence(options.seed).spawn(-(-draws // PIECE))
-    done = map_in_order(piece, range(len(seeds)), workers=options.workers, stop=options.stop)
+    done = map_in_order(
+        piece,
+        range(len(seeds)),
+        workers=options.workers,
+        executor=options.executor,
+        interruptible=True,
+        stop=options.stop,
+    )
     return np.concatenate([*done, np.empty(0)])

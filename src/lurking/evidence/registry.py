@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurking.evidence.ais import annealed_importance_sampling
+from lurking.evidence.ais import annealed_importance_sampling, takes
 from lurking.evidence.base import register
 from lurking.evidence.bic import bic
 from lurking.evidence.bicp import bicp
@@ -26,7 +26,7 @@ register("draper", draper, fit_of=point_of)
 register("mled", mled, fit_of=point_of)
 register("cs", cheeseman_stutz, fit_of=point_of)
 register("vb", variational_bayes, fit_of=variational_fit)
-register("ais", annealed_importance_sampling)
+register("ais", annealed_importance_sampling, takes=takes)
 register("chib", chib)
 register("importance", importance)
 register("thermodynamic", thermodynamic)

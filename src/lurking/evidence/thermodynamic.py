@@ -9,10 +9,11 @@ from lurking.evidence.closed_form import closed_form
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import seed_sequence
 from lurking.samplers import metropolis
 from lurking.samplers.diagnostics import log_mean, relative_error
-from lurking.samplers.metropolis import anneal_parameters, check_whole, schedule
+from lurking.samplers.metropolis import anneal_parameters, schedule
 
 STEPS = 4096
 CHAINS = 16
@@ -42,6 +43,7 @@ def thermodynamic(
         seed_sequence(options.seed).spawn(chains or CHAINS),
         sweep="family",
         workers=options.workers,
+        executor=options.executor,
         stop=options.stop,
     )
     if not len(made) or (options.stop.is_set and not options.keep_interrupted):

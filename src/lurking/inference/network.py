@@ -22,6 +22,7 @@ from lurking.inference.elimination import Factor, eliminate
 from lurking.inference.problem import node_codes
 from lurking.models.discrete.document import Document, read_document, versions, write_document
 from lurking.models.discrete.layout import Layout
+from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.types import BoolArray, FloatArray, Frame, IntArray, Level, read_only
 
@@ -226,8 +227,7 @@ class Network:
 
     def sample(self, n: int, *, seed: Seed, hidden: bool = False) -> Table:
         """Draw n rows; `hidden=True` keeps the hidden variables as columns."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise OptionError(f"n is {n!r}; it must be a whole number of at least 0")
+        check_whole("n", n, 0)
         generator = np.random.Generator(np.random.PCG64(seed_sequence(seed)))
         codes: dict[str, IntArray] = {}
         for name in self.dag.topological_order:

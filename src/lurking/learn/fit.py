@@ -23,6 +23,7 @@ from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues
 from lurking.learn.init import draw_starts, given_start
 from lurking.learn.loop import Climb, Climber, ClimbOptions, Status, rule_of
 from lurking.models.discrete.document import versions
+from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order, worker_count
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, generators, seed_sequence
@@ -67,9 +68,7 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         for name, least in (("restarts", 1), ("tournament", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise OptionError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+            check_whole(name, getattr(self, name), least)
         if self.init is not None and not isinstance(self.init, Mapping):
             raise OptionError(f"init is {self.init!r}; it must be {{node: table[l, k]}}")
         worker_count(self.workers)
@@ -315,7 +314,16 @@ def starting_points(problem: Problem, options: FitOptions, count: int) -> list[F
 def climb_from(
     climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
 ) -> list[Climb]:
-    """Climb from every start: small problems one after the other, large ones on threads that can be interrupted."""
+    """Climb from every start: small problems one after the other, large ones on threads that can be interrupted.
+
+    Climbs that an interrupt ended before their first point are left out.
+    """
+    return [made for made in _climbs_from(climber, problem, starts, options, climb) if not made.is_empty]
+
+
+def _climbs_from(
+    climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
+) -> list[Climb]:
     cost = problem.engine.cost
     is_tiny = cost * len(starts) < SERIAL_BELOW and climbing_cost(problem, climb, len(starts)) <= ONE_CALL
     # After an interrupt one call has nothing to keep; start by start, the finished ones are there.

@@ -22,6 +22,7 @@ from lurking.inference.base import Engine
 from lurking.kernels.batch import Climbs
 from lurking.kernels.program import ClimbResult, Outcome, Rule
 from lurking.learn.python_loop import climb_in_python
+from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag
 from lurking.types import FloatArray, IntArray
 
@@ -37,7 +38,7 @@ class Status(Enum):
     CONVERGED = "converged: the last plain step gained less than tol per row"
     MAX_ITER = "stopped at max_iter before the gain fell below tol; raise max_iter or tol"
     SADDLE = "the start is a saddle: hidden states are identical and nothing tells them apart; start elsewhere"
-    INTERRUPTED = "interrupted by the user; the best point so far is returned"
+    INTERRUPTED = "interrupted by the user: the best point of a fit so far, or the estimate from the finished chains"
     IMPOSSIBLE = "the start gives probability 0 to some row of the data"
     BUDGET = "the budget was spent before the target was reached"
     CLOSED_FORM = "closed form: nothing that matters is unobserved"
@@ -72,12 +73,10 @@ class ClimbOptions:
     accelerate: bool = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
-            raise OptionError(f"max_iter is {self.max_iter!r}; it must be a whole number of at least 1")
+        check_whole("max_iter", self.max_iter, 1)
         if self.max_iter > MOST_ITERATIONS:
             raise OptionError(f"max_iter is {self.max_iter}; it must be at most {MOST_ITERATIONS}")
-        is_number = isinstance(self.tol, int | float | np.floating) and not isinstance(self.tol, bool)
-        if not (is_number and math.isfinite(self.tol) and self.tol >= 0):
+        if not (is_number(self.tol) and self.tol >= 0):
             raise OptionError(f"tol is {self.tol!r}; it must be a finite number of at least 0, for example 1e-8")
         if not isinstance(self.accelerate, bool | np.bool_):
             raise OptionError(f"accelerate is {self.accelerate!r}; it must be True or False")
@@ -87,7 +86,8 @@ class Climb:
     """Outcome of one start.
 
     `trace` has the objective at every accepted point, `objective` is its last entry. `potentials` is the last evaluated
-    point (ln θ for EM, E[ln θ] for VB), `counts` and `log_z` its E-step, over all flat positions.
+    point (ln θ for EM, E[ln θ] for VB), `counts` and `log_z` its E-step, over all flat positions. A climb that an
+    interrupt ended before its first point `is_empty`: it has none of them.
     """
 
     def __init__(self, engine: Engine, fixed: FixedPart, end: ClimbResult) -> None:
@@ -97,6 +97,8 @@ class Climb:
         self.trace: FloatArray = np.asarray(end.trace)
         self.objective = float(end.trace[-1]) if len(end.trace) else -math.inf
         self.log_z = float(end.log_z) + fixed.log_z
+        # Cut short within the E-step of its start.
+        self.is_empty = self.status is Status.INTERRUPTED and self.objective == -math.inf
 
     # Of several starts only the best one is looked at more closely, so these wait until they are asked for.
     @cached_property

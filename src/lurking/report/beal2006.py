@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -128,6 +128,37 @@ class Figure6:
     def content(self) -> dict[str, Any]:
         """Return the numbers as nested plain values and arrays, for a JSON document."""
         return asdict(self)
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Figure6:
+        """Return what `content` was made from, also after a way through JSON."""
+        return cls(
+            content["rows"],
+            content["strength"],
+            content["curvature"],
+            References(**content["references"]),
+            _restored(Traces, content["traces"]),
+            _restored(Acceptance, content["acceptance"]),
+            _restored(Hysteresis, content["hysteresis"]),
+        )
+
+
+Part = TypeVar("Part")
+
+
+def _restored(kind: Callable[..., Part], content: Mapping[str, Any]) -> Part:
+    """Return a part of the figure: flat lists are the tuples of its settings, the others its arrays of numbers."""
+    settings = {"steps", "sizes", "curvatures"}
+    return kind(
+        **{
+            name: value
+            if not isinstance(value, (list, tuple, np.ndarray))
+            else tuple(value)
+            if name in settings
+            else np.asarray(value)
+            for name, value in content.items()
+        }
+    )
 
 
 def table_text(figure: Figure6) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lurking.errors import OptionError
+from lurking.runtime.checks import check_whole
 from lurking.types import IntArray
 
 Item = TypeVar("Item")
@@ -38,9 +38,7 @@ def worker_count(workers: int | None) -> int:
     if workers is None:
         # What this process may use, which in a container or batch job is less than what the machine has.
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise OptionError(f"workers is {workers!r}; it must be a whole number of at least 1")
-    return int(workers)
+    return check_whole("workers", workers, 1)
 
 
 @contextmanager
@@ -87,8 +85,10 @@ def map_in_order(
         return results
     with thread_pool(worker_count(workers), executor) as pool:
         assert pool is not None
-        futures: list[Future[Any]] = [pool.submit(function, item) for item in items]
+        futures: list[Future[Any]] = []
         try:
+            for item in items:  # an interrupt may come here already: work that has begun must end
+                futures.append(pool.submit(function, item))
             for future in futures:
                 results.append(future.result())
                 done(len(results))
@@ -102,8 +102,10 @@ def map_in_order(
                 if future.cancelled() or future.exception() is not None:
                     break
                 results.append(future.result())
-        except BaseException:
+        except BaseException as ending:
             for future in futures:
                 future.cancel()
+            if stop is not None and not isinstance(ending, Exception):
+                stop.set()  # the program ends (SIGTERM): nobody may have to wait for a long climb
             raise
     return results

@@ -38,25 +38,42 @@ class Silent:
 
 
 class Bar:
-    """A progress bar on stderr that appears when the work takes longer than `patience` seconds, on a terminal only."""
+    """A progress bar on stderr that appears when the work takes longer than `patience` seconds.
 
-    def __init__(self, patience: float = 1.0) -> None:
-        self.patience = patience
+    Where stderr is no terminal, a line every `interval` seconds takes its place.
+    """
+
+    def __init__(self, patience: float = 1.0, interval: float = 60.0) -> None:
+        self.patience, self.interval = patience, interval
         self._bar: Any = None
         self._task: Any = None
-        self._what, self._total, self._started = "", 0, 0.0
+        self._what, self._total, self._started, self._said = "", 0, 0.0, 0.0
 
     def begin(self, what: str, total: int) -> None:
         """Remember the work and when it began."""
         self._what, self._total, self._started = what, total, time.monotonic()
+        self._said = self._started
 
     def update(self, done: int) -> None:
         """Show or move the bar once patience has run out."""
         if self._bar is None:
-            if time.monotonic() - self._started < self.patience or done >= self._total or not sys.stderr.isatty():
+            if time.monotonic() - self._started < self.patience or done >= self._total:
+                return
+            if not sys.stderr.isatty():
+                self._say(done)
                 return
             self._open()
         self._bar.update(self._task, completed=done)
+
+    def _say(self, done: int) -> None:
+        """Print how far the work is and how long it may still take, unless that was done a moment ago."""
+        now = time.monotonic()
+        if now - self._said < self.interval or done < 1:
+            return
+        self._said = now
+        left = (now - self._started) / done * (self._total - done)
+        sys.stderr.write(f"{self._what}: {done} of {self._total}, about {left / 60.0:.0f} min left\n")
+        sys.stderr.flush()
 
     def _open(self) -> None:
         from rich.console import Console

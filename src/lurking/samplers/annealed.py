@@ -32,7 +32,7 @@ FLATTENINGS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 ABOUT_AS_WELL = 2.0
 """Nats by which the mean ln p̂ of a flattening may lie below the best one in the pilot."""
 POWERS = (0.0, 0.1, 0.25, 1.0)
-PILOT_STEPS, PILOT_PARTICLES, PILOT_REPLICATES = 64, 16, 3
+PILOT_STEPS, PILOT_PARTICLES, PILOT_REPLICATES = 48, 8, 3
 LEAST_STEPS = 4
 REPLICATES = 4
 """Replicates of each setting in a round."""

@@ -8,6 +8,7 @@ chains that visit all S equivalent modes, for chains that stay in one of them, a
 from __future__ import annotations
 
 import math
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,11 +18,11 @@ from lurking.errors import OptionError
 from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.learn.loop import compact_rows
+from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.aliases import relabelings
 from lurking.samplers.diagnostics import effective_sample_size, log_mean
-from lurking.samplers.metropolis import check_whole
 from lurking.samplers.paths import sampled_program
 from lurking.types import FloatArray, IntArray
 
@@ -121,6 +122,7 @@ def candidate_density(
     starts: FloatArray | None = None,
     seed: Seed = 0,
     workers: int | None = None,
+    executor: Executor | None = None,
     stop: StopFlag | None = None,
 ) -> CandidateDensity:
     """Estimate ln p(θ*|y) at ln θ* = `log_theta` (P,) by chains that start at θ*, or at ln θ = `starts` (P,).
@@ -145,7 +147,8 @@ def candidate_density(
         kept = counts_into(program, density.pseudo, begin.copy(), int(burn_in), generator, flag.array, counts)
         return density.of_counts(counts) if kept == len(counts) else None
 
-    made = map_in_order(one, seed_sequence(seed).spawn(int(chains)), workers=workers, stop=stop)
+    seeds = seed_sequence(seed).spawn(int(chains))
+    made = map_in_order(one, seeds, workers=workers, executor=executor, interruptible=stop is not None, stop=stop)
     done = [ends for ends in made if ends is not None]
     values = np.asarray([own for own, _ in done]).reshape(len(done), int(draws))
     nearest = np.asarray([places for _, places in done], np.int64).reshape(len(done), int(draws))

@@ -7,13 +7,14 @@ different ones.
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from lurking.errors import OptionError
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Program
+from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.annealing import checked_temperatures
@@ -89,24 +90,28 @@ def collapsed_gibbs(
         ("sweeps", sweeps, thin),
         ("burn_in", burn_in, 0),
     ):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise OptionError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+        check_whole(name, value, least)
     engine, program = problem.engine, sampled_program(problem)
     pseudo, size, draws = problem.pseudo[engine.active], problem.layout.size, int(sweeps // thin)
 
-    def one(child: np.random.SeedSequence) -> tuple[FloatArray, FloatArray]:
+    flag = (stop or StopFlag()).array
+
+    def one(child: np.random.SeedSequence) -> tuple[FloatArray, FloatArray] | None:
         generator = np.random.Generator(np.random.PCG64(child))
         tally, states = empty_completion(program, pseudo)
         # The first sweep lets the rows enter.
         nothing = np.empty((0, len(pseudo))), np.empty(0)
-        sweeps_into(program, tally, states, int(burn_in) + 1, int(burn_in) + 2, generator, nothing)
+        sweeps_into(program, tally, states, int(burn_in) + 1, int(burn_in) + 2, generator, flag, nothing)
         counts, log_joints = np.empty((draws, len(pseudo))), np.empty(draws)
-        sweeps_into(program, tally, states, draws * int(thin), int(thin), generator, (counts, log_joints))
+        if not sweeps_into(program, tally, states, draws * int(thin), int(thin), generator, flag, (counts, log_joints)):
+            return None
         whole = np.tile(engine.complete_counts, (draws, 1))
         whole[:, engine.active] = counts
         return whole, log_joints
 
-    done = map_in_order(one, seed_sequence(seed).spawn(int(chains)), workers=workers, stop=stop)
+    seeds = seed_sequence(seed).spawn(int(chains))
+    made = map_in_order(one, seeds, workers=workers, interruptible=stop is not None, stop=stop)
+    done = [chain for chain in made if chain is not None]
     return CollapsedDraws(
         problem,
         np.asarray([counts for counts, _ in done]).reshape(-1, draws, size),
@@ -120,6 +125,7 @@ def anneal_completions(
     seeds: list[np.random.SeedSequence],
     *,
     workers: int | None = None,
+    executor: Executor | None = None,
     stop: StopFlag | None = None,
 ) -> CompletionChains:
     """Run one annealed chain per seed; after an interrupt, when `stop` is given, those finished are returned.
@@ -131,14 +137,16 @@ def anneal_completions(
 
     program, schedule = sampled_program(problem), checked_temperatures(temperatures)
     pseudo, steps = problem.pseudo[problem.engine.active], len(schedule) - 1
+    flag = (stop or StopFlag()).array
 
-    def one(seed: np.random.SeedSequence) -> tuple[float, FloatArray, FloatArray]:
+    def one(seed: np.random.SeedSequence) -> tuple[float, FloatArray, FloatArray] | None:
         generator, increments = np.random.Generator(np.random.PCG64(seed)), np.empty(steps)
         tally, states = empty_completion(program, pseudo)
-        total = anneal_completions_into(program, tally, states, schedule, generator, increments)
-        return float(total), increments, tally.counts
+        whole, total = anneal_completions_into(program, tally, states, schedule, generator, flag, increments)
+        return (float(total), increments, tally.counts) if whole else None
 
-    done = map_in_order(one, seeds, workers=workers, stop=stop)
+    made = map_in_order(one, seeds, workers=workers, executor=executor, interruptible=stop is not None, stop=stop)
+    done = [chain for chain in made if chain is not None]
     constant = _log_completions(program) + inactive_evidence(problem)
     return CompletionChains(
         schedule,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,6 @@ def summary(draws: Draws) -> dict[str, dict[str, float]]:
     rank-normalised and folded, and ESS that of Vehtari et al. (2021), both as arviz-stats computes them. A quantity
     that does not vary at all has R-hat and ESS nan.
     """
-    statistics = _imported("arviz_stats.base", "arviz-stats").array_stats
     if draws.log_likelihood.shape[1] < LEAST_DRAWS:
         raise OptionError(
             f"draws has {draws.log_likelihood.shape[1]} points in each chain; R-hat needs at least {LEAST_DRAWS}, "
@@ -78,16 +77,36 @@ def summary(draws: Draws) -> dict[str, dict[str, float]]:
             quantities[f"p({name}={level})"] = probabilities[:, :, k]
     result = {}
     for quantity, values in quantities.items():
-        found = {"mean": float(values.mean()), "sd": float(values.std(ddof=1))}
-        found |= dict.fromkeys(("r_hat", "ess_bulk", "ess_tail"), math.nan)
-        if np.ptp(values) > 1e-12 * max(1.0, float(np.abs(values).max())):
-            # R-hat compares chains: a single one is compared with itself, its first half with its second.
-            halves = values if len(values) > 1 else values[:, : values.shape[1] // 2 * 2].reshape(2, -1)
-            found["r_hat"] = float(statistics.rhat(halves, chain_axis=0, draw_axis=1, method="rank"))
-            found["ess_bulk"] = float(statistics.ess(values, chain_axis=0, draw_axis=1, method="bulk"))
-            found["ess_tail"] = float(statistics.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=TAILS))
-        result[quantity] = found
+        moments = {"mean": float(values.mean()), "sd": float(values.std(ddof=1))}
+        result[quantity] = {**moments, **agreement(values)._asdict()}
     return result
+
+
+class Agreement(NamedTuple):
+    """How well chains agree on one quantity; all nan where it does not vary or has fewer than `LEAST_DRAWS` values."""
+
+    r_hat: float
+    ess_bulk: float
+    ess_tail: float
+
+
+def agreement(values: FloatArray) -> Agreement:
+    """Return R-hat (rank-normalised, folded) and ESS (Vehtari et al. 2021) of a quantity, (chains, draws)."""
+    if values.shape[1] < LEAST_DRAWS or not is_varied(values):
+        return Agreement(math.nan, math.nan, math.nan)
+    statistics = _imported("arviz_stats.base", "arviz-stats").array_stats
+    # R-hat compares chains: a single one is compared with itself, its first half with its second.
+    halves = values if len(values) > 1 else values[:, : values.shape[1] // 2 * 2].reshape(2, -1)
+    return Agreement(
+        float(statistics.rhat(halves, chain_axis=0, draw_axis=1, method="rank")),
+        float(statistics.ess(values, chain_axis=0, draw_axis=1, method="bulk")),
+        float(statistics.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=TAILS)),
+    )
+
+
+def is_varied(values: FloatArray) -> bool:
+    """Whether a quantity varies by more than rounding."""
+    return bool(np.ptp(values) > 1e-12 * max(1.0, float(np.abs(values).max())))
 
 
 def switching_rate(draws: Draws) -> float:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lurking.errors import OptionError
 from lurking.inference.problem import Problem
+from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.paths import sampled_program
@@ -54,8 +54,7 @@ def gibbs(
     from lurking.kernels.cpu.sampling import draw_log_theta
 
     for name, value, least in (("chains", chains, 1), ("draws", draws, 1), ("burn_in", burn_in, 0), ("thin", thin, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise OptionError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+        check_whole(name, value, least)
     engine = problem.engine
     program = sampled_program(problem)
     pseudo, active, inactive = np.ascontiguousarray(problem.pseudo[engine.active]), engine.active, engine.inactive

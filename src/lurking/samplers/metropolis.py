@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Program
 from lurking.learn.loop import compact_rows
+from lurking.runtime.checks import check_whole, is_positive
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.annealing import checked_temperatures
@@ -38,6 +40,25 @@ class Estimate(NamedTuple):
 
     value: float
     std_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class TemperedChains:
+    """Chains that stay at one temperature.
+
+    Attributes
+    ----------
+    temperature : τ.
+    log_likelihoods : (chains, draws) ln p(y|θ) after every sweep, inactive table rows at their expectation.
+    """
+
+    temperature: float
+    log_likelihoods: FloatArray = field(repr=False)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean over all sweeps, and how far chains differ."""
+        return _over_chains(self.log_likelihoods.mean(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +87,16 @@ class ParameterChains:
 
 
 class Track(NamedTuple):
-    """What one chain leaves behind; `tally` (2, 4) counts proposals and acceptances by quarter."""
+    """What one chain leaves behind; `tally` (2, 4) counts proposals and acceptances by quarter.
+
+    A chain that was stopped before its end is not whole, and its numbers mean nothing.
+    """
 
     increments: FloatArray
     log_likelihoods: FloatArray
     tally: IntArray
     log_theta: FloatArray
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +152,17 @@ class Walk:
         between = np.flatnonzero(np.diff(nodes)) + 1 if self.sweep == "family" else np.empty(0, np.int64)
         return np.concatenate([[0], between, [len(nodes)]]).astype(np.int64)
 
-    def run(self, temperatures: FloatArray, seed: np.random.SeedSequence, start: FloatArray | None = None) -> Track:
-        """Return one chain along any temperatures τ_0 … τ_K, from ln θ = `start` (Q,) or from a draw of the prior."""
+    def run(
+        self,
+        temperatures: FloatArray,
+        seed: np.random.SeedSequence,
+        start: FloatArray | None = None,
+        stop: StopFlag | None = None,
+    ) -> Track:
+        """Return one chain along any temperatures τ_0 … τ_K, from ln θ = `start` (Q,) or from a draw of the prior.
+
+        Once `stop` is set it ends where it is.
+        """
         from lurking.kernels.cpu.metropolis import anneal_parameters_into
         from lurking.kernels.cpu.sampling import draw_log_theta
 
@@ -143,23 +177,37 @@ class Walk:
             track.log_theta[:] = start
         least, growth = self.strength or STRENGTHS[self.sweep]
         strengths = float(least) + float(growth) * self.problem.n * temperatures[1:]
-        schedule = (temperatures, strengths, float(self.floor))
-        anneal_parameters_into(
-            program, self.pseudo, self.blocks, schedule, int(self.proposals), generator, track.log_theta, track[:3]
+        is_whole, _ = anneal_parameters_into(
+            *(program, self.pseudo, self.blocks, (temperatures, strengths, float(self.floor)), int(self.proposals)),
+            *(generator, (stop or StopFlag()).array, track.log_theta, track[:3]),
         )
-        return track
+        return track._replace(is_whole=is_whole)
 
+    def run_all(
+        self,
+        temperatures: FloatArray,
+        seeds: Sequence[np.random.SeedSequence],
+        *,
+        starts: FloatArray | None = None,
+        workers: int | None = None,
+        executor: Executor | None = None,
+        stop: StopFlag | None = None,
+    ) -> list[Track]:
+        """Return one chain per seed; after an interrupt, when `stop` is given, those that had come to their end."""
 
-def is_positive(value: object) -> bool:
-    """Whether a value is a finite number above 0."""
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and value > 0  # type: ignore[arg-type, operator]
+        def one(place: int) -> Track:
+            return self.run(temperatures, seeds[place], None if starts is None else starts[place], stop)
 
-
-def check_whole(name: str, value: object, least: int) -> None:
-    """Refuse an option that is no whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise OptionError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+        # On a pool, even of one thread, a chain is ended in the middle; here it would first have to come to its end.
+        made = map_in_order(
+            one,
+            range(len(seeds)),
+            workers=workers,
+            executor=executor,
+            interruptible=stop is not None,
+            stop=stop,
+        )
+        return [track for track in made if track.is_whole]
 
 
 def schedule(steps: int, curvature: float = 0.2) -> FloatArray:
@@ -184,6 +232,7 @@ def anneal_parameters(
     floor: float = FLOOR,
     proposals: int = 1,
     workers: int | None = None,
+    executor: Executor | None = None,
     stop: StopFlag | None = None,
     starts: FloatArray | None = None,
 ) -> ParameterChains:
@@ -198,11 +247,7 @@ def anneal_parameters(
     taus = checked_temperatures(temperatures)
     size, steps = len(walk.pseudo), len(taus) - 1
     points = None if starts is None else checked_starts(walk, starts, len(seeds))
-
-    def one(place: int) -> Track:
-        return walk.run(taus, seeds[place], None if points is None else points[place])
-
-    done = map_in_order(one, range(len(seeds)), workers=workers, stop=stop)
+    done = walk.run_all(taus, seeds, starts=points, workers=workers, executor=executor, stop=stop)
     increments = np.asarray([track.increments for track in done]).reshape(-1, steps)
     tally = np.asarray([track.tally for track in done]).reshape(-1, 2, 4)
     acceptance = np.full((len(done), 4), math.nan)
@@ -275,12 +320,14 @@ def wbic(
     floor: float = FLOOR,
     seed: Seed = 0,
     workers: int | None = None,
-) -> Estimate:
-    """Return E[ln p(y|θ)] under the tempered posterior at τ = 1/ln n, which approximates ln p(y) (Watanabe 2013).
+    executor: Executor | None = None,
+    stop: StopFlag | None = None,
+) -> TemperedChains:
+    """Draw ln p(y|θ) from the tempered posterior at τ = 1/ln n, where its mean approximates ln p(y) (Watanabe 2013).
 
     The sign is that of a log evidence; Watanabe's WBIC is its negative. Each chain goes from the prior to τ in
     `burn_in` temperatures and stays there for `draws` sweeps; inactive table rows have their expectation in closed
-    form.
+    form. After an interrupt, when `stop` is given, the chains finished are returned.
     """
     for name, value, least in (("chains", chains, 1), ("draws", draws, 1), ("burn_in", burn_in, 1)):
         check_whole(name, value, least)
@@ -289,9 +336,7 @@ def wbic(
     walk = Walk(problem, sweep, strength, floor)
     temperature = 1.0 / math.log(problem.n)
     taus = temperature * np.minimum(np.arange(burn_in + draws + 1) / burn_in, 1.0)
-
-    def one(child: np.random.SeedSequence) -> float:
-        return float(walk.run(taus, child).log_likelihoods[burn_in:].mean())
-
-    done = map_in_order(one, seed_sequence(seed).spawn(int(chains)), workers=workers)
-    return _over_chains(np.asarray(done) + _inactive_expectation(problem, temperature))
+    seeds = seed_sequence(seed).spawn(int(chains))
+    done = walk.run_all(taus, seeds, workers=workers, executor=executor, stop=stop)
+    values = np.asarray([track.log_likelihoods[burn_in:] for track in done]).reshape(len(done), int(draws))
+    return TemperedChains(temperature, values + _inactive_expectation(problem, temperature))

@@ -10,17 +10,21 @@ The start is a product, Dir(θ; α₀) · Π_i q₀(s_i) with q₀(s_i) ∝ exp 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from lurking.errors import DataError, TooLarge
+from lurking.errors import DataError, FractionalWeights, TooLarge
 from lurking.expfam import dirichlet
+from lurking.inference.components import Splitter, openings
 from lurking.inference.problem import Problem
+from lurking.inference.row_blocks import BlockEngine
 from lurking.kernels.program import Program
 from lurking.learn.fit import Fit
 from lurking.learn.loop import compact_rows
+from lurking.runtime.memory import count_in_words
 from lurking.types import FloatArray
 
 
@@ -75,11 +79,37 @@ def compiled_program(problem: Problem) -> Program | None:
     """Return the compiled rows, None when nothing is unobserved; a problem without compiled rows is refused."""
     engine = problem.engine
     if engine.program is None and engine.active.size:
-        raise TooLarge(
-            "sampling needs hidden variables that can be enumerated and a table in memory, and this model is done by "
-            f"{type(engine).__name__}; use vb or cs, or fewer and smaller hidden variables"
-        )
+        raise TooLarge(f"sampling needs hidden variables that can be enumerated{_obstacle(problem)}")
     return engine.program
+
+
+def _obstacle(problem: Problem) -> str:
+    """Say why the rows of a problem are not compiled, and what to do about it."""
+    if isinstance(problem.engine, BlockEngine):
+        return (
+            f" and all rows in memory at once; these {problem.table.n_rows} rows are taken block by block; "
+            "use vb or cs, or fewer rows"
+        )
+    if problem.engine_name != "auto":
+        return f", and engine={problem.engine_name!r} does not enumerate them; leave that option out"
+    names, states = _most_joint_states(problem)
+    shown = ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])}, … ({len(names)} variables)"
+    count = str(states) if states < 10**6 else count_in_words(states)
+    return (
+        f": {shown} depend on each other and have {count} joint states, too many to go through in every row; "
+        "use vb or cs, or fewer and smaller hidden variables"
+    )
+
+
+def _most_joint_states(problem: Problem) -> tuple[list[str], int]:
+    """Return the variables that, unobserved together in some row and dependent there, have the most joint states."""
+    layout, splitter = problem.layout, Splitter(problem.layout, problem.prune)
+    most: tuple[int, tuple[int, ...]] = (0, ())
+    for free, keep, _ in openings(layout, problem.codes, splitter)[0]:
+        for component in splitter.split(free, keep).components:
+            states = math.prod(layout.cardinalities[v] for v in component.variables)
+            most = max(most, (states, component.variables))
+    return [layout.nodes[v] for v in most[1]], most[0]
 
 
 def sampled_program(problem: Problem) -> Program:
@@ -88,7 +118,7 @@ def sampled_program(problem: Problem) -> Program:
     if program is None:
         raise DataError("there is nothing to sample: no row has anything unobserved that matters; use exact")
     if not np.array_equal(program.weights, np.rint(program.weights)):
-        raise DataError(
+        raise FractionalWeights(
             "sampling needs whole-number weights (a fraction of a row has no hidden state to draw); "
             "use vb or cs, or ais with path='parameters', which take any weights"
         )

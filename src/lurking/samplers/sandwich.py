@@ -2,17 +2,12 @@
 
 Draw θ* from the prior and data y from θ*: then θ* is an exact draw of p(θ | y), and so is every point of a Gibbs chain
 that starts there. A forward population gives W with E[W] = p(y), a reverse chain from a posterior draw V with
-E[1/V] = 1/p(y). By Jensen's inequality, for means over any number of them,
+E[1/V] = 1/p(y) (`lurking.samplers.reverse`). By Jensen's inequality, for means over any number of them,
 
     E[ln mean W] ≤ ln p(y) ≤ E[−ln mean 1/V]
 
-(Grosse, Ghahramani & Adams 2015, bidirectional Monte Carlo).
-
-Aliases. Both sides carry S·ρ(θ), ρ(θ) = g(θ)^γ / Σ_π g(πθ)^γ (see `lurking.samplers.aliases`). Forward,
-W = w · S ρ(θ_K). In reverse, choose the relabeling π of a posterior draw with probability ρ(πθ): what comes out has the
-density S ρ(θ) p(θ | y), since p(θ | y) is the same for all relabelings. That is the law towards which W weighs the
-forward chains, so V = w · S ρ(πθ) has E[1/V] = 1/p(y). (Without the factor ρ it would not: 1/(w S) has the mean
-E_forward[ρ]/p(y).) The completion needs no relabeling of its own, it is drawn given πθ.
+(Grosse, Ghahramani & Adams 2015, bidirectional Monte Carlo). It holds for a path and a number of steps that are fixed
+beforehand: they are chosen in runs that know the data but neither θ* nor the random numbers of what is reported.
 """
 
 from __future__ import annotations
@@ -33,20 +28,20 @@ from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.models.discrete.layout import Layout
 from lurking.models.discrete.prior import Prior
-from lurking.runtime.executor import StopFlag, map_in_order
-from lurking.runtime.rng import Seed, generators, seed_sequence
+from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.aliases import Sharing
 from lurking.samplers.annealed import ABOUT_AS_WELL, FLATTENINGS, POWERS
-from lurking.samplers.annealing import Populations, anneal, checked_temperatures, spaced_by_spread
+from lurking.samplers.annealing import Populations, anneal, spaced_by_spread
 from lurking.samplers.diagnostics import log_mean, relative_error
 from lurking.samplers.gibbs import gibbs
 from lurking.samplers.modes import variational_modes
-from lurking.samplers.paths import ProductPath, flattened_path, sampled_program
+from lurking.samplers.paths import ProductPath, flattened_path
+from lurking.samplers.reverse import BURN_IN, Way, correlated_error, posterior_draws, reverse_values
 from lurking.types import BoolArray, FloatArray, Level
 
 PILOT_STEPS, PILOT_PARTICLES, PILOT_POPULATIONS = 64, 16, 3
-BURN_IN = 500
-"""Gibbs sweeps before a draw that is not exact is used."""
+SCHEDULE = 512
+"""Temperatures at which the shape of a schedule is kept; it is stretched to any number of steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +132,7 @@ def _emptied(table: Table, share: float, like: Table | None, seed: np.random.See
 class Sandwich:
     """ln p(y) from below and from above, each with its standard error.
 
-    steps : temperatures of the last round.
+    steps : temperatures of both sides.
     flattening : c of the variational path (see `lurking.samplers.paths`); 0 where nothing was sampled.
     """
 
@@ -168,11 +163,11 @@ class Sandwich:
 class SandwichOptions:
     """How far both sides go.
 
-    target : `Sandwich.error` to reach, in nats; steps are doubled until then.
-    steps, most_steps : temperatures of the first and of the last round at most.
+    target : `Sandwich.error` to reach in a rehearsal, in nats; steps are doubled until then.
+    steps, most_steps : temperatures to begin with, and at most; where both are equal nothing is rehearsed.
     populations, particles : of the forward side; a population is resampled when its effective share falls below a half.
-    chains : reverse chains, each from its own posterior draw.
-    spacing : Gibbs sweeps between these draws.
+    chains : reverse chains, each from its own point of a Gibbs chain of posterior draws.
+    spacing : Gibbs sweeps between these points.
     """
 
     target: float = 0.2
@@ -184,28 +179,6 @@ class SandwichOptions:
     spacing: int = 25
 
 
-@dataclass(frozen=True, eq=False)
-class Way:
-    """A path with its temperatures and the sharing of the posterior among relabelings."""
-
-    path: ProductPath
-    sharing: Sharing
-    flattening: float
-    power: float
-    temperatures: FloatArray
-
-    def estimates(self, populations: Populations) -> FloatArray:
-        """Return ln of each population's unbiased estimate of p(y), (G,)."""
-        shape = populations.log_weights.shape
-        points = populations.log_theta.reshape(-1, populations.log_theta.shape[-1])
-        return populations.estimates(self.sharing.log_share(0, points, self.power).reshape(shape))
-
-    def stretched(self, steps: int) -> FloatArray:
-        """Return the temperatures of a schedule of the same shape with another number of steps."""
-        places, known = np.linspace(0.0, 1.0, steps + 1), np.linspace(0.0, 1.0, len(self.temperatures))
-        return np.interp(places, known, self.temperatures)
-
-
 def sandwich(
     problem: Problem,
     case: Case,
@@ -214,148 +187,95 @@ def sandwich(
 ) -> Sandwich:
     """Return ln p(y) of a case from both sides; `problem` is the case's own structure and table under the prior.
 
-    `fit_options` are those of the VB fit that the path starts from; its seed, workers and stop serve all of it. The
-    path is chosen by forward runs alone: a choice that looked at reverse chains would spoil their law.
+    `fit_options` are those of the VB fit that the path starts from; its seed, workers and stop serve all of it. Path
+    and steps are chosen from the data alone, with random numbers of their own; what is returned are fresh runs. A
+    choice that looked at them, or at θ*, would spoil their law.
     """
     chosen = options or SandwichOptions()
     if problem.is_complete:
         value = dirichlet.log_evidence(problem.layout.row_start, problem.pseudo, problem.engine.complete_counts)
         return Sandwich(value, 0.0, value, 0.0)
-    pilot_seed, forward_seed, reverse_seed, draws_seed = seed_sequence(fit_options.seed).spawn(4)
-    way = _pilot(problem, fit_options, chosen.steps, pilot_seed)
-    steps = chosen.steps
-    while True:
+    pilot_seed, rehearsal_seed, forward_seed, reverse_seed, draws_seed = seed_sequence(fit_options.seed).spawn(5)
+    way = _pilot(problem, fit_options, pilot_seed)
+    steps = _rehearsed_steps(way, fit_options, chosen, rehearsal_seed)
+    temperatures = way.stretched(steps)
+    populations = _forward(way.path, temperatures, chosen.populations, chosen.particles, fit_options, forward_seed)
+    points = posterior_draws(
+        *(problem, case.log_theta, chosen.chains, chosen.spacing, draws_seed), is_exact=case.is_exact
+    )
+    values = reverse_values(way, temperatures, points, reverse_seed, fit_options.workers, fit_options.stop)
+    if fit_options.stop.is_set:
+        raise KeyboardInterrupt
+    forward = way.estimates(populations)
+    return Sandwich(
+        *(log_mean(forward), relative_error(forward)),
+        *(-log_mean(-values), correlated_error(-values)),
+        *(steps, way.flattening),
+    )
+
+
+def _forward(
+    path: ProductPath,
+    temperatures: FloatArray,
+    count: int,
+    particles: int,
+    fit_options: FitOptions,
+    seed: np.random.SeedSequence,
+) -> Populations:
+    """Anneal `count` populations up the path."""
+    populations = anneal(
+        *(path, temperatures, seed.spawn(count)),
+        particles=particles,
+        threshold=0.5,
+        workers=fit_options.workers,
+        stop=fit_options.stop,
+    )
+    if fit_options.stop.is_set:
+        raise KeyboardInterrupt
+    return populations
+
+
+def _rehearsed_steps(way: Way, fit_options: FitOptions, options: SandwichOptions, seed: np.random.SeedSequence) -> int:
+    """Return the steps, doubled from `options.steps`, at which a rehearsal reaches the target, or the most allowed.
+
+    A rehearsal is half a sandwich in which reverse chains start from ends of the forward populations, drawn by their
+    weights, instead of from θ*. It may be wrong where the forward side misses something; then the sandwich is wide.
+    """
+    generator = np.random.Generator(np.random.PCG64(seed.spawn(1)[0]))
+    populations, chains = max(2, options.populations // 2), max(2, options.chains // 2)
+    steps = options.steps
+    while 2 * steps <= options.most_steps:
         temperatures = way.stretched(steps)
-        populations = anneal(
-            *(way.path, temperatures, forward_seed.spawn(chosen.populations)),
-            particles=chosen.particles,
-            threshold=0.5,
-            workers=fit_options.workers,
-            stop=fit_options.stop,
-        )
-        points = posterior_draws(problem, case, chosen.chains, chosen.spacing, draws_seed)
-        values = reverse_values(way, temperatures, points, reverse_seed, fit_options.workers, fit_options.stop)
+        made = _forward(way.path, temperatures, populations, options.particles, fit_options, seed)
+        log_weights = (made.log_weights + made.log_resampled[:, None]).ravel()
+        ends = made.log_theta.reshape(len(log_weights), -1)
+        points = ends[generator.choice(len(ends), size=chains, p=softmax(log_weights))]
+        values = reverse_values(way, temperatures, points, seed, fit_options.workers, fit_options.stop)
         if fit_options.stop.is_set:
             raise KeyboardInterrupt
-        forward = way.estimates(populations)
-        result = Sandwich(
-            *(log_mean(forward), relative_error(forward)),
-            *(-log_mean(-values), relative_error(-values)),
-            *(steps, way.flattening),
+        forward = way.estimates(made)
+        found = Sandwich(
+            *(log_mean(forward), relative_error(forward) * math.sqrt(populations / options.populations)),
+            *(-log_mean(-values), relative_error(-values) * math.sqrt(chains / options.chains)),
         )
-        if result.error <= chosen.target or 2 * steps > chosen.most_steps:
-            return result
+        if found.error <= options.target:
+            break
         steps *= 2
+    return steps
 
 
-def _pilot(problem: Problem, fit_options: FitOptions, steps: int, seed: np.random.SeedSequence) -> Way:
+def _pilot(problem: Problem, fit_options: FitOptions, seed: np.random.SeedSequence) -> Way:
     """Return the smallest flattening whose short forward runs do about as well as the best (see `annealed`)."""
     modes = variational_modes(problem, fit_options, 1)
     even, tried = np.linspace(0.0, 1.0, PILOT_STEPS + 1), []
     for flattening in FLATTENINGS:
         path = flattened_path(problem, modes[0].counts, modes[0].potentials, flattening)
         sharing = Sharing(problem, [path.alpha])
-        populations = anneal(
-            *(path, even, seed.spawn(PILOT_POPULATIONS)),
-            particles=PILOT_PARTICLES,
-            threshold=0.5,
-            workers=fit_options.workers,
-            stop=fit_options.stop,
-        )
-        if fit_options.stop.is_set:
-            raise KeyboardInterrupt
-        schedule = spaced_by_spread(populations, steps)
+        populations = _forward(path, even, PILOT_POPULATIONS, PILOT_PARTICLES, fit_options, seed)
+        schedule = spaced_by_spread(populations, SCHEDULE)
         ways = [Way(path, sharing, flattening, power, schedule) for power in POWERS]
         tried += [
             max(((float(way.estimates(populations).mean()), way.power, way) for way in ways), key=lambda t: t[:2])
         ]
     best = max(value for value, _, _ in tried)
     return next(way for value, _, way in tried if value >= best - ABOUT_AS_WELL)
-
-
-def posterior_draws(problem: Problem, case: Case, count: int, spacing: int, seed: np.random.SeedSequence) -> FloatArray:
-    """Return ln θ of `count` posterior draws over the active positions, (count, Q): θ*, then Gibbs sweeps from it.
-
-    Where θ* itself is not exact the chain runs for `BURN_IN` sweeps first.
-    """
-    from lurking.kernels.cpu.gibbs import gibbs_into
-
-    program, active = sampled_program(problem), problem.engine.active
-    generator = generators(seed, 1)[0]
-    pseudo = np.ascontiguousarray(problem.pseudo[active])
-    log_theta = np.ascontiguousarray(case.log_theta[active])
-    if not case.is_exact:
-        gibbs_into(
-            *(program, pseudo, log_theta, BURN_IN, BURN_IN + 1, generator),
-            *(np.empty((0, len(active))), np.empty(0)),
-        )
-    first, points = log_theta.copy(), np.empty((count - 1, len(active)))
-    gibbs_into(program, pseudo, log_theta, (count - 1) * spacing, spacing, generator, points, np.empty(count - 1))
-    return np.concatenate([first[None, :], points])
-
-
-def relabelled(
-    sharing: Sharing, problem: Problem, log_theta: FloatArray, power: float, generator: np.random.Generator
-) -> FloatArray:
-    """Return ln πθ of one posterior draw ln θ (Q,), the relabeling π chosen with probability ρ(πθ).
-
-    Where relabelings are too many to list, the states of one hidden variable are put in the order that suits g best,
-    as `Sharing` does; ρ is 1 there.
-    """
-    if power == 0.0:  # ρ is the same for all: the draw as it is has the law wanted
-        return log_theta
-    active = problem.engine.active
-    whole = np.zeros(problem.layout.size)
-    whole[active] = log_theta
-    gain = sharing.alphas[0] - 1.0
-    if sharing.permutations is not None:
-        probabilities = softmax(power * (whole[sharing.permutations] @ gain))
-        return np.asarray(whole[sharing.permutations[generator.choice(len(probabilities), p=probabilities)]][active])
-    moved = whole.copy()
-    if sharing.states:
-        for place, state in enumerate(sharing.best_order(0, whole)):
-            moved[sharing.states[place]] = whole[sharing.states[state]]
-    return moved[active]
-
-
-def reverse(
-    path: ProductPath,
-    temperatures: FloatArray,
-    points: FloatArray,
-    seeds: Sequence[np.random.SeedSequence],
-    *,
-    workers: int | None = None,
-    stop: StopFlag | None = None,
-) -> FloatArray:
-    """Return ln w of one reverse chain from each posterior draw ln θ, (chains, Q); the mean of 1/w is 1/p(y).
-
-    After an interrupt, when `stop` is given, the chains finished by then.
-    """
-    from lurking.kernels.cpu.reverse import reverse_into
-
-    program, schedule, flag = path.program, checked_temperatures(temperatures), stop or StopFlag()
-
-    def one(item: tuple[FloatArray, np.random.SeedSequence]) -> float | None:
-        generator = np.random.Generator(np.random.PCG64(item[1]))
-        log_theta, start = np.array(item[0], np.float64), (path.alpha, path.potentials)
-        whole, value = reverse_into(program, path.pseudo, start, schedule, log_theta, generator, flag.array)
-        return float(value) if whole else None
-
-    made = map_in_order(one, list(zip(points, seeds, strict=True)), workers=workers, stop=stop)
-    return np.asarray([value for value in made if value is not None]) + path.constant
-
-
-def reverse_values(
-    way: Way,
-    temperatures: FloatArray,
-    points: FloatArray,
-    seed: np.random.SeedSequence,
-    workers: int | None = None,
-    stop: StopFlag | None = None,
-) -> FloatArray:
-    """Return ln V of a reverse chain from each posterior draw, aliases shared, (chains,)."""
-    choice, *seeds = seed.spawn(1 + len(points))
-    generator = np.random.Generator(np.random.PCG64(choice))
-    moved = np.stack([relabelled(way.sharing, way.path.problem, own, way.power, generator) for own in points])
-    values = reverse(way.path, temperatures, moved, seeds, workers=workers, stop=stop)
-    return values + way.sharing.log_share(0, moved, way.power)[: len(values)]

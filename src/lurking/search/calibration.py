@@ -18,9 +18,11 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.models.discrete.prior import Prior
+from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, seed_sequence
+from lurking.samplers.paths import compiled_program
 from lurking.samplers.sandwich import Case, Sandwich, SandwichOptions, draw_alike, draw_case, sandwich
 from lurking.types import Frame, Level
 
@@ -184,10 +186,10 @@ def calibrate(
     `DEFAULT_SCORES` that exist. `workers` threads work across repeats and never change a result.
     """
     names = _chosen(scores)
-    count = _whole("repeats", repeats, 1)
+    count = check_whole("repeats", repeats, 1)
     rule, flag, meter = Prior.of(prior), stop or StopFlag(), progress or Silent()
     structure, levels, source = _origin(dag, cardinalities, like, rule)
-    rows = _whole("n", n if n is not None or source is None else round(source.n), 1)
+    rows = check_whole("n", n if n is not None or source is None else round(source.n), 1)
 
     def one(child: np.random.SeedSequence) -> Repeat | None:
         own, fits, scoring = child.spawn(3)
@@ -239,6 +241,7 @@ def _repeat(
 ) -> Repeat:
     """Enclose the evidence of one case, and score it; the scores have random numbers of their own."""
     problem = Problem(case.dag, case.table, prior)
+    compiled_program(problem)  # what cannot be sampled is refused before anything is fitted
     enclosed = sandwich(problem, case, fits, effort)
     evidences: dict[str, Evidence] = {}
     left_out: dict[str, str] = {}
@@ -261,12 +264,6 @@ def _chosen(scores: Sequence[str] | str | None) -> tuple[str, ...]:
     return tuple(get_score(name).name for name in names)
 
 
-def _whole(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise OptionError(f"{name} is {value!r}; it must be a whole number of at least {least}")
-    return int(value)
-
-
 def _levels(dag: Dag, cardinalities: int | Mapping[str, int] | None) -> dict[str, tuple[Level, ...]]:
     """Return the states 0 … r − 1 of every observed variable; the order of an open structure is that of the mapping."""
     if cardinalities is None:
@@ -287,4 +284,4 @@ def _levels(dag: Dag, cardinalities: int | Mapping[str, int] | None) -> dict[str
         raise StructureError(
             f"no number of levels is given for {', '.join(missing)}; every observed variable needs one"
         )
-    return {name: tuple(range(_whole(f"levels of {name}", own, 1))) for name, own in cardinalities.items()}
+    return {name: tuple(range(check_whole(f"levels of {name}", own, 1))) for name, own in cardinalities.items()}

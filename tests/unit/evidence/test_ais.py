@@ -6,7 +6,10 @@ import pytest
 import lurking as lk
 from lurking.errors import DataError, OptionError, UnknownNameError
 from lurking.evidence.base import Kind
+from lurking.kernels.cpu import collapsed
 from lurking.learn.loop import Status
+from lurking.runtime.executor import StopFlag
+from lurking.samplers import metropolis
 
 ROWS = [(0, 1, 0, 1), (1, 1, 1, 0), (0, 1, 0, 1), (1, 0, None, 0), (0, 0, 1, 1), (None, 1, 0, 0), (1, 1, 1, 0)]
 TABLE = lk.Table.from_rows(ROWS, list("abcd"), levels=dict.fromkeys("abcd", (0, 1)))
@@ -55,7 +58,13 @@ def test_chains_that_disagree_are_not_trusted():
         ({"path": "prior", "curvature": 0.0}, "curvature is 0.0"),
         ({"path": "prior", "temperatures": [0.0, 0.5]}, "begins with 0 and ends with 1"),
         ({"path": "prior", "temperatures": [0.0, 0.7, 0.5, 1.0]}, "must not turn back"),
-        ({"temperatures": [0.0, 1.0]}, "spaces its own"),
+        ({"path": "prior", "temperatures": [0.0, 1.0], "steps": 3}, "steps=3 was given beside temperatures"),
+        ({"path": "prior", "temperatures": [0.0, 1.0], "curvature": 1.0}, "curvature=1.0 was given beside"),
+        ({"path": "prior", "temperatures": ["a", 1.0]}, "list of numbers"),
+        ({"target": True}, "target is True"),
+        ({"target": np.nan}, "target is nan"),
+        ({"resample": True}, "resample is True"),
+        ({"resample": -0.1}, r"resample is -0\.1"),
         ({"target": 0.0}, "target is 0.0"),
         ({"passes": 0}, "passes is 0"),
         ({"particles": 1}, "particles is 1"),
@@ -66,6 +75,81 @@ def test_refusals(options, words):
     with pytest.raises((OptionError, UnknownNameError), match=words) as caught:
         lk.score(MODELS[0], TABLE, "ais", **options)
     assert "\n" not in str(caught.value)
+
+
+OF_PATH = {
+    "passes": (1000, ["variational"]),
+    "particles": (8, ["variational"]),
+    "resample": (0.0, ["variational"]),
+    "chains": (8, ["prior", "parameters", "completions"]),
+    "curvature": (0.3, ["prior", "parameters", "completions"]),
+    "temperatures": ([0.0, 0.5, 1.0], ["prior", "parameters", "completions"]),
+    "sweep": ("family", ["parameters"]),
+    "strength": ((20.0, 1.0), ["parameters"]),
+}
+
+
+@pytest.mark.parametrize("path", list(QUICK))
+@pytest.mark.parametrize("option", list(OF_PATH))
+def test_an_option_of_another_path_is_refused(option, path):
+    value, paths = OF_PATH[option]
+    few = {} if option == "temperatures" else {"steps": 4}
+    if path in paths:
+        assert np.isfinite(lk.score(MODELS[0], TABLE, "ais", path=path, restarts=2, **few, **{option: value}).log_z)
+        return
+    with pytest.raises(OptionError, match="has no meaning with") as caught:
+        lk.score(MODELS[0], TABLE, "ais", path=path, **few, **{option: value})
+    text = str(caught.value)
+    assert text.startswith(f"{option}={value!r} has no meaning with path={path!r}; leave it out, or use it with ")
+    assert text.endswith(" or ".join(f"path={own!r}" for own in paths))
+    assert "\n" not in text
+
+
+def test_an_option_that_another_score_takes_is_for_that_one():
+    """`chains` means nothing to ais on its usual path, and something to chib."""
+    found = lk.score(MODELS[0], TABLE, ["ais", "chib"], chains=5, steps=16, restarts=2, seed=0)
+    assert found["chib"].info["chains"] == 5
+    assert found["ais"].log_z == lk.score(MODELS[0], TABLE, "ais", steps=16, restarts=2, seed=0).log_z
+    with pytest.raises(OptionError, match=r"chains=5 has no meaning with path='variational'"):
+        lk.score(MODELS[0], TABLE, ["vb", "ais"], chains=5)
+    both = lk.score(MODELS[0], TABLE, ["ais", "chib"], path="prior", chains=5, steps=16, restarts=2)
+    assert (both["ais"].info["chains"], both["chib"].info["chains"]) == (5, 5)
+
+
+@pytest.mark.parametrize("number", [np.int64(1), np.float32(1.0), 1])
+def test_any_real_number_is_a_number(number):
+    evidence = lk.score(MODELS[0], TABLE, "ais", target=number, resample=number, steps=16, restarts=2, seed=0)
+    plain = lk.score(MODELS[0], TABLE, "ais", target=1.0, resample=1.0, steps=16, restarts=2, seed=0)
+    assert evidence.log_z == plain.log_z
+
+
+@pytest.mark.parametrize("path", ["parameters", "completions"])
+def test_the_chains_finished_before_an_interrupt_are_the_estimate(path, monkeypatch):
+    """The flag is set while the third chain runs, which is given up at its next temperature."""
+    options = {"path": path, "steps": 50, "chains": 5, "seed": 3, "workers": 1}
+    stop, begun = StopFlag(), []
+    first_two = lk.score(MODELS[0], TABLE, "ais", **(options | {"chains": 2})).log_z
+
+    def counted(original):
+        def function(*arguments):
+            begun.append(None)
+            if len(begun) == 3:
+                stop.set()
+            return original(*arguments)
+
+        return function
+
+    if path == "parameters":
+        monkeypatch.setattr(metropolis.Walk, "run", counted(metropolis.Walk.run))
+    else:
+        monkeypatch.setattr(collapsed, "empty_completion", counted(collapsed.empty_completion))
+    evidence = lk.score(MODELS[0], TABLE, "ais", **options, stop=stop, keep_interrupted=True)
+    assert evidence.status is Status.INTERRUPTED
+    assert evidence.info["chains"] == 2
+    assert evidence.log_z == pytest.approx(first_two, rel=1e-12)
+    assert "finished chains" in evidence.status.sentence
+    with pytest.raises(KeyboardInterrupt):
+        lk.score(MODELS[0], TABLE, "ais", **options, stop=stop)
 
 
 def test_fractional_weights_are_refused_and_the_parameter_path_takes_them():

@@ -16,8 +16,8 @@ from lurking.evidence.wbic import wbic
 from lurking.inference.problem import Problem
 from lurking.kernels.cpu.importance import weigh_points_into
 from lurking.learn.fit import FitOptions
-from lurking.learn.loop import Status
-from lurking.samplers import aliases
+from lurking.learn.loop import Climber, Status
+from lurking.samplers import aliases, metropolis
 
 LEVELS = dict.fromkeys("abc", (0, 1))
 ROWS = [(0, 1, 0), (1, 1, 1), (0, 1, 0), (1, 0, None), (0, 0, 1), (None, 1, 0), (1, 1, 1)]
@@ -264,13 +264,63 @@ def test_options_out_of_range_are_refused(name, option, value):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", [*SAMPLED, "ais"])
+def test_what_cannot_be_enumerated_is_refused_before_anything_is_fitted(name, monkeypatch):
+    """A chain of 13 hidden variables is summed along a tree; the refusal names them, and no class of ours."""
+
+    def fitted(*_arguments):
+        pytest.fail("a fit was made first")
+
+    for method in ("climb", "climb_all"):
+        monkeypatch.setattr(Climber, method, fitted)
+    chain = "; ".join(f"h{i}[2] -> h{i + 1}[2]; h{i} -> y{i}" for i in range(12))
+    signals = lk.Table.from_array(np.arange(48).reshape(4, 12) % 2, [f"y{i}" for i in range(12)])
+    with pytest.raises(TooLarge) as caught:
+        lk.score(chain, signals, name)
+    assert str(caught.value) == (
+        "sampling needs hidden variables that can be enumerated: h0, h1, h2, h3, h4, … (12 variables) depend on each "
+        "other and have 4096 joint states, too many to go through in every row; use vb or cs, or fewer and smaller "
+        "hidden variables"
+    )
+    with pytest.raises(TooLarge, match=r"engine='reference' does not enumerate them; leave that option out"):
+        lk.score("s[2] -> a b c", TABLE, name, engine="reference")
+
+
+def test_short_or_unsettled_chains_of_wbic_are_not_trusted():
+    generator = np.random.default_rng(0)
+    cells = (generator.random((300, 6)) < np.where(generator.random((300, 1)) < 0.5, 0.9, 0.2)).astype(int)
+    problem = Problem("s[2] -> *", lk.Table.from_array(cells, columns=list("abcdef")))
+    short = wbic(problem, OPTIONS, draws=50, burn_in=5)
+    assert short.info["r_hat"] > 1.05
+    assert short.status is Status.UNTRUSTED
+    long = wbic(problem, OPTIONS, draws=6000, burn_in=3000)
+    assert long.info["r_hat"] < 1.05
+    assert long.info["effective"] > 100.0
+    assert long.status is Status.SAMPLED
+    assert long.log_z - short.log_z > 4.0 * long.std_error  # what was not settled was far too low
+    assert wbic(problem, OPTIONS, draws=3).status is Status.UNTRUSTED  # too few to tell
+
+
+def test_an_interrupt_keeps_the_finished_chains_of_wbic(monkeypatch):
+    problem, run = Problem("s[2] -> a b c", TABLE), metropolis.Walk.run
+    options = FitOptions(seed=1, workers=1, keep_interrupted=True)
+    whole = metropolis.wbic(problem, chains=8, draws=20, burn_in=10, seed=1).log_likelihoods
+    begun = []
+
+    def counted(*arguments):
+        begun.append(None)
+        if len(begun) == 4:
+            options.stop.set()
+        return run(*arguments)
+
+    monkeypatch.setattr(metropolis.Walk, "run", counted)
+    found = wbic(problem, options, draws=20, burn_in=10)
+    assert found.status is Status.INTERRUPTED
+    assert found.info["chains"] == 3
+    assert found.log_z == pytest.approx(whole[:3].mean(), rel=1e-12)
+
+
 @ALL
-def test_models_without_compiled_rows_are_refused(name):
-    with pytest.raises(TooLarge, match="sampling needs hidden variables that can be enumerated"):
-        SAMPLED[name](Problem("s[2] -> a b c", TABLE, engine="reference"), OPTIONS)
-
-
-@pytest.mark.parametrize("name", ["chib", "importance", "thermodynamic"])
 def test_an_interrupt_is_raised(name):
     options = FitOptions(seed=1, restarts=2)
     problem = Problem("s[2] -> a b c", TABLE)

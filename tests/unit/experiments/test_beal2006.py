@@ -11,6 +11,7 @@ import pytest
 from lurking.errors import OptionError
 from lurking.experiments.beal2006 import data, figure6, table3
 from lurking.report.beal2006 import Hysteresis, Traces, plot_figure6, table_text
+from lurking.runtime.store import Store
 from lurking.samplers.metropolis import schedule
 
 TINY = figure6.Config(
@@ -151,7 +152,7 @@ def test_a_chain_back_on_a_schedule_of_one_step_is_the_likelihood_of_its_start()
 def test_the_quick_setting_keeps_seed_and_rows():
     config = figure6.quick(figure6.Config(seed=3))
     assert (config.seed, config.rows) == (3, 480)
-    assert max(config.steps) == 1 << 10
+    assert max(config.steps) == 1 << 9
 
 
 # The report.
@@ -159,6 +160,17 @@ def test_the_quick_setting_keeps_seed_and_rows():
 
 def traces_through(*means):
     return Traces(tuple(1 << k for k in range(len(means))), np.asarray(means)[:, None], np.zeros(1), np.zeros((1, 1)))
+
+
+def test_a_figure_comes_back_from_the_store(figure, tmp_path, monkeypatch):
+    with Store(tmp_path / "kept.sqlite") as store:
+        made = figure6.recall(TINY, store, 1)
+        monkeypatch.setattr(figure6, "run", None)  # nothing is made a second time
+        again = figure6.recall(TINY, store, 2)
+    for one in (made, again):
+        assert table_text(one) == table_text(figure)
+        assert np.array_equal(one.hysteresis.backward, figure.hysteresis.backward)
+        assert one.traces.steps == figure.traces.steps
 
 
 def test_crossings_are_linear_in_the_logarithm():

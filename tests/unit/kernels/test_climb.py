@@ -10,7 +10,7 @@ from lurking.inference.problem import ENGINES
 from lurking.kernels.batch import Climbs
 from lurking.kernels.cpu.batch import climb_batch
 from lurking.kernels.program import Outcome, Rule
-from lurking.learn.loop import Climber, ClimbOptions
+from lurking.learn.loop import Climber, ClimbOptions, Status
 from lurking.learn.python_loop import climb_in_python
 from lurking.models.discrete.layout import Layout
 from lurking.runtime.executor import StopFlag
@@ -165,6 +165,21 @@ def test_an_interrupt_ends_the_climb_with_the_point_so_far(rule):
     assert compiled.outcome == plain.outcome == Outcome.INTERRUPTED
     assert compiled.n_iter == plain.n_iter < 50
     assert np.isfinite(compiled.log_z)
+
+
+@RULES
+def test_a_climb_that_is_stopped_within_its_first_pass_is_empty(rule):
+    """A component of 4096 states with 3000 rows: one pass is long enough to be cut short."""
+    layout = Layout(Dag.parse("h[4096] -> a b"), {"h": 4096, "a": 64, "b": 64})
+    codes = np.full((3000, 3), -1, np.int32)
+    codes[:, 1], codes[:, 2] = np.divmod(np.arange(3000), 64)
+    engine = ENGINES["enumeration"](layout, codes, np.ones(3000), True)
+    climber = Climber(engine, np.ones(layout.size), rule, 3000.0)
+    stop = StopFlag()
+    stop.set()
+    climb = climber.climb(np.log(layout.normalise(np.ones(layout.size))), ClimbOptions(5, 0.0, False), stop)
+    assert climb.is_empty
+    assert (climb.status, climb.n_iter, climb.objective) == (Status.INTERRUPTED, 0, -np.inf)
 
 
 def test_a_batch_is_its_climbs_one_by_one():

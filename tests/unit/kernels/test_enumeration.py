@@ -7,7 +7,8 @@ import lurking as lk
 from lurking.graph.dag import Dag
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.reference import ReferenceEngine
-from lurking.kernels.cpu.enumeration import expect, expect_into, posterior_of_group
+from lurking.kernels.cpu.enumeration import CHUNK, expect, expect_into
+from lurking.kernels.cpu.posterior import posterior_of_group
 from lurking.models.discrete.layout import Layout
 
 
@@ -87,7 +88,8 @@ def test_neutral_factors_write_nowhere():
     assert (engine.program.gather == size).any()
     potentials = np.random.default_rng(5).normal(-1.0, 0.5, layout.size)
     room = np.full(size + 8, -7.0)
-    log_z = expect_into(engine.program, potentials[engine.active], room[:size], np.empty(cells), np.empty(cells))
+    scratch, stop = (np.empty(cells), np.empty(cells)), np.zeros(1, np.int64)
+    log_z = expect_into(engine.program, potentials[engine.active], room[:size], scratch, stop)
     assert (room[size:] == -7.0).all()
     counts, expected_log_z = engine.expect_active(potentials[engine.active])
     assert np.array_equal(room[:size], counts)
@@ -118,3 +120,43 @@ def test_every_number_of_states_has_the_right_row_loop(states):
     expected_counts, expected_log_z = plain.expect(phi)
     assert log_z == pytest.approx(expected_log_z, rel=1e-12)
     assert counts == pytest.approx(expected_counts, rel=1e-11, abs=1e-11)
+
+
+def large(rows):
+    """Return a component of 4096 states whose pass over 3000 rows is several chunks, some rows underflowing."""
+    layout = Layout(Dag.parse("h[4096] -> a b"), {"h": 4096, "a": 64, "b": 64})
+    codes = np.full((3000, 3), -1, np.int32)
+    codes[:, 1], codes[:, 2] = np.divmod(np.random.default_rng(0).permutation(4096)[:3000], 64)
+    weights = np.where(np.arange(3000) % 5 == 0, 2.5, 1.0)
+    return EnumerationEngine(layout, codes[rows], weights[rows], True)
+
+
+@pytest.fixture(scope="module")
+def far_apart():
+    """Return potentials of that component with which rows of the first level of a underflow."""
+    layout = large(slice(0, 1)).layout
+    theta = np.random.default_rng(1).random(layout.size) + 0.1
+    theta[layout.offsets[1] :: 64][:4096] = 1e-260
+    return np.log(layout.normalise(theta))
+
+
+def test_rows_taken_in_chunks_are_the_rows(far_apart):
+    whole, parts = large(slice(None)), [large(slice(0, 1100)), large(slice(1100, None))]
+    assert 3000 * 4096 * 2 > CHUNK > 1100 * 4096 * 3
+    counts, log_z = whole.expect(far_apart)
+    expected = [part.expect(far_apart) for part in parts]
+    assert log_z == pytest.approx(sum(own for _, own in expected), rel=1e-12)
+    assert counts == pytest.approx(sum(own for own, _ in expected), rel=1e-9, abs=1e-12)
+    assert counts.sum() == pytest.approx(3 * whole.weights.sum(), rel=1e-12)
+
+
+def test_a_long_pass_over_the_rows_can_be_stopped_and_a_short_one_is_finished(far_apart):
+    stop = np.ones(1, np.int64)
+    for rows, is_long in ((slice(None), True), (slice(0, 1000), False)):
+        engine = large(rows)
+        program, cells = engine.program, engine.program.joined.n_cells
+        potentials, scratch = far_apart[engine.active], (np.empty(cells), np.empty(cells))
+        log_z = expect_into(program, potentials, np.empty(len(potentials)), scratch, stop)
+        assert np.isnan(log_z) == is_long
+        if not is_long:
+            assert log_z == engine.expect_active(potentials)[1]

@@ -23,7 +23,7 @@ def draws(problem, phi, count, seed=0):
     scratch = (np.empty(program.joined.n_cells), np.empty(program.joined.n_cells))
     result, log_z = np.empty((count, len(phi))), np.empty(count)
     for k in range(count):
-        log_z[k] = draw_into(program, phi, result[k], scratch, generator)
+        log_z[k] = draw_into(program, phi, result[k], scratch, generator, True)
     return result, log_z
 
 

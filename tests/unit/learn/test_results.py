@@ -65,6 +65,14 @@ def test_an_interrupt_before_the_first_step_still_gives_a_finite_point(method):
     assert len(fit.trace) == 1
 
 
+def test_an_interrupt_within_the_first_pass_over_many_rows_leaves_nothing():
+    codes = np.stack(np.divmod(np.arange(3000), 64), axis=1)
+    stop = StopFlag()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt):
+        lk.fit("h[4096] -> *", lk.Table.from_array(codes, ["a", "b"]), restarts=2, stop=stop, keep_interrupted=True)
+
+
 def test_data_options_are_sent_to_the_table():
     with pytest.raises(OptionError, match="belongs to the table"):
         lk.fit("h[2] -> *", TABLE, weights="c")

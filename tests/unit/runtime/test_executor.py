@@ -122,6 +122,36 @@ def test_without_a_flag_the_interrupt_is_raised(workers):
         map_in_order(str, range(6), workers=workers, done=interrupt_after(2))
 
 
+def test_when_the_program_ends_running_work_ends_too():
+    """SIGTERM raises SystemExit: whoever leaves must not wait for work that only the flag can end."""
+    stop, ended = StopFlag(), []
+
+    def work(item):
+        while item and not stop.is_set and len(ended) < 2000:
+            time.sleep(0.005)
+        ended.append(stop.is_set)
+        return item
+
+    def leave(_count):
+        raise SystemExit(143)
+
+    with pytest.raises(SystemExit):
+        map_in_order(work, range(3), workers=3, stop=stop, done=leave)
+    assert stop.is_set
+    assert ended[-1]
+
+
+def test_a_mistake_in_the_work_does_not_set_the_flag():
+    stop = StopFlag()
+
+    def work(item):
+        raise OptionError(f"item {item}")
+
+    with pytest.raises(OptionError, match="item 0"):
+        map_in_order(work, range(3), workers=2, stop=stop)
+    assert not stop.is_set
+
+
 def test_running_work_sees_the_flag():
     stop, seen = StopFlag(), []
 

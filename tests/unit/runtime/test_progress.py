@@ -27,6 +27,19 @@ def test_a_patient_bar_says_nothing(capsys):
     assert captured.out == captured.err == ""
 
 
+def test_where_there_is_no_terminal_a_line_now_and_then(capsys):
+    with Bar(patience=0.0, interval=0.0) as bar:
+        bar.begin("structures", 4)
+        for done in (0, 2, 4):
+            bar.update(done)
+    with Bar(patience=0.0, interval=1000.0) as bar:
+        bar.begin("more", 4)
+        bar.update(2)
+    captured = capsys.readouterr()
+    assert captured.err == "structures: 2 of 4, about 0 min left\n"
+    assert captured.out == ""
+
+
 def test_a_bar_closes_after_an_error():
     bar = Bar(patience=0.0)
     with contextlib.suppress(ValueError), bar:

@@ -96,15 +96,19 @@ def test_modes_that_no_chain_leaves_are_all_counted():
     assert without < with_share - 0.5, "one relabeling of six is seen, or few"
 
 
-def test_too_many_relabelings_are_shared_by_assignment(monkeypatch):
+@pytest.mark.parametrize("form", ["permanents", "assignment"])
+def test_relabelings_that_cannot_be_listed_are_shared_all_the_same(monkeypatch, form):
     table = well_separated()
     problem = lk.Problem("s[3] -> *", table)
     options = FitOptions(restarts=10, seed=0)
     whole = annealed_evidence(problem, options, AnnealOptions(steps=256))
     monkeypatch.setattr(aliases, "MOST_RELABELINGS", 1)
+    if form == "assignment":
+        monkeypatch.setattr(aliases, "MOST_OPERATIONS", 0)
     problem = lk.Problem("s[3] -> *", table)
     sharing = Sharing(problem, [np.ones(len(problem.engine.active))])
     assert sharing.permutations is None
+    assert sharing.group.form == form
     assert sharing.is_whole, "one hidden variable: all its relabelings are orders of its states"
     found = annealed_evidence(problem, options, AnnealOptions(steps=256))
     assert found.log_z == pytest.approx(whole.log_z, abs=4.0 * math.hypot(found.std_error, whole.std_error))
@@ -112,29 +116,31 @@ def test_too_many_relabelings_are_shared_by_assignment(monkeypatch):
     assert two.log_missing == pytest.approx(math.log(2.0))
 
 
-def test_states_that_are_alike_are_shared_once():
-    """A strong prior leaves nine states alike: every order suits as well, and exactly one of them may count."""
+@pytest.mark.parametrize("form", ["permanents", "assignment"])
+def test_states_that_are_alike_are_shared_once(monkeypatch, form):
+    """A strong prior leaves nine states alike: every order suits as well, and by assignment exactly one may count."""
+    if form == "assignment":
+        monkeypatch.setattr(aliases, "MOST_OPERATIONS", 0)
     table = lk.Table.from_rows([(1, 1), (0, 0), (1, 0)], columns=["A", "B"])
     exact = lk.score("class[9] -> *", table, "exact", prior=1e3).log_z
     found = lk.score("class[9] -> *", table, "ais", prior=1e3, seed=1, steps=16, passes=20_000)
     assert found.log_z == pytest.approx(exact, abs=4.0 * found.std_error)
     sharing = Sharing(lk.Problem("class[9] -> *", table, 1e3), [np.full(45, 1e3)])
-    assert sharing.permutations is None
+    assert sharing.group.form == form
     theta = np.log(sharing._layout.normalise(np.random.default_rng(0).random(45)))
-    orders = [theta]
-    generator = np.random.default_rng(1)
+    (states,) = sharing.group.orders.states
+    points, generator = [theta], np.random.default_rng(1)
     for _ in range(200):
-        order = generator.permutation(9)
         moved = theta.copy()
-        for place, state in enumerate(order):
-            moved[sharing.states[place]] = theta[sharing.states[state]]
-        orders.append(moved)
-    wins = [np.array_equal(sharing.best_order(0, point), np.arange(9)) for point in orders]
-    assert sum(wins) <= 1
-    best = theta.copy()
-    for place, state in enumerate(sharing.best_order(0, theta)):
-        best[sharing.states[place]] = theta[sharing.states[state]]
-    assert np.array_equal(sharing.best_order(0, best), np.arange(9))
+        moved[states] = theta[states[generator.permutation(9)]]
+        points.append(moved)
+    shares = sharing.log_share(0, np.stack(points), 1.0)
+    if form == "permanents":
+        assert shares == pytest.approx(np.zeros(201), abs=1e-7), "what is alike in α has the same share in every order"
+    else:
+        assert np.isfinite(shares).sum() <= 1
+    best = theta[sharing.best(0, theta)]
+    assert np.array_equal(sharing.best(0, best), np.arange(45))
 
 
 def test_results_do_not_depend_on_workers():

@@ -46,7 +46,7 @@ def test_the_mean_weight_is_the_evidence(model, flattening):
     for power in (0.0, 0.25, 1.0):
         weights = chains.estimates(log_share(permutations, alpha, points, power)[:, None])
         assert log_mean(weights) == pytest.approx(exact, abs=4.0 * relative_error(weights))
-        assert relative_error(weights) < 0.1
+        assert relative_error(weights) < 0.2
     assert chains.estimates().mean() <= exact + 4.0 * chains.estimates().std() / math.sqrt(3000)
 
 

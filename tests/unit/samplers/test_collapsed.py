@@ -1,6 +1,8 @@
 """Collapsed Gibbs leaves p(s | y)^τ as it is, and annealing along it has the evidence for its mean weight."""
 
 import itertools
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from lurking.expfam import dirichlet
 from lurking.inference import enumeration
 from lurking.kernels.cpu.collapsed import conditional_into, empty_completion, log_joint, sweep
 from lurking.kernels.reference import collapsed as reference
+from lurking.runtime.executor import StopFlag
 from lurking.samplers.collapsed import anneal_completions, collapsed_gibbs
 from lurking.samplers.diagnostics import log_mean, relative_error
 
@@ -301,3 +304,20 @@ def test_options_must_be_whole_and_large_enough(option):
         collapsed_gibbs(problem, sweeps=2, thin=3)
     with pytest.raises(OptionError, match="schedule of temperatures"):
         anneal_completions(problem, np.asarray([0.0, 0.9]), np.random.SeedSequence(0).spawn(1))
+
+
+def test_chains_that_are_stopped_are_given_up():
+    problem = lk.Problem("s[2] -> a b c", table_of())
+    for sampler in (
+        lambda stop: (
+            anneal_completions(
+                problem, np.linspace(0.0, 1.0, 5_000_001), np.random.SeedSequence(0).spawn(2), workers=1, stop=stop
+            ).log_weights
+        ),
+        lambda stop: collapsed_gibbs(problem, sweeps=5_000_000, thin=1000, chains=2, workers=1, stop=stop).log_joint,
+    ):
+        stop = StopFlag()
+        threading.Timer(0.3, stop.set).start()
+        begin = time.monotonic()
+        assert len(sampler(stop)) == 0
+        assert time.monotonic() - begin < 5.0

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from lurking.errors import OptionError, TooLarge, UndefinedScore, UnknownNameErr
 from lurking.inference.reference import ReferenceEngine
 from lurking.kernels.cpu.metropolis import anneal_parameters_into, log_balance
 from lurking.kernels.reference import metropolis as reference
+from lurking.runtime.executor import StopFlag
 from lurking.samplers.diagnostics import log_mean, relative_error
 from lurking.samplers.metropolis import Walk, anneal_parameters, schedule, thermodynamic, wbic
 
@@ -79,7 +82,7 @@ def test_fractional_weights_by_quadrature(sweep):
     integral = thermodynamic(chains)
     assert integral.std_error < 0.02
     assert integral.value == pytest.approx(exact, abs=4.0 * integral.std_error)
-    estimate = wbic(problem, chains=16, draws=4000, burn_in=200, seed=3, **moves)
+    estimate = wbic(problem, chains=16, draws=4000, burn_in=200, seed=3, **moves).estimate
     assert estimate.std_error < 0.05
     assert estimate.value == pytest.approx(quadrature(1.0 / math.log(problem.n))[1], abs=4.0 * estimate.std_error)
 
@@ -175,8 +178,10 @@ def test_kernel_and_reference_take_the_same_steps(model, sweep):
         log_likelihood, row_start, walk.pseudo, walk.blocks, moves, 2, np.random.default_rng(4), start
     )
     point, out = start.copy(), (np.empty(12), np.empty(12), np.empty((2, 4), np.int64))
-    arguments = engine.program, walk.pseudo, walk.blocks, moves, 2, np.random.default_rng(4), point, out
-    total = anneal_parameters_into(*arguments)
+    stop = np.zeros(1, np.int64)
+    arguments = engine.program, walk.pseudo, walk.blocks, moves, 2, np.random.default_rng(4), stop, point, out
+    is_whole, total = anneal_parameters_into(*arguments)
+    assert is_whole
     assert out[0] == pytest.approx(expected[0], rel=1e-9)
     assert out[1] == pytest.approx(expected[1], rel=1e-9)
     assert point == pytest.approx(expected[3], rel=1e-9)
@@ -224,8 +229,10 @@ def test_results_do_not_depend_on_the_number_of_workers():
     for name in ("log_weights", "increments", "log_likelihoods", "acceptance", "log_theta"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
     assert len(set(one.log_weights)) == 8
-    assert wbic(problem, chains=3, draws=50, seed=1, workers=1) == wbic(problem, chains=3, draws=50, seed=1, workers=3)
-    assert math.isnan(wbic(problem, chains=1, draws=50).std_error)
+    one, two = (wbic(problem, chains=3, draws=50, seed=1, workers=workers).log_likelihoods for workers in (1, 3))
+    assert one.shape == (3, 50)
+    assert np.array_equal(one, two)
+    assert math.isnan(wbic(problem, chains=1, draws=50).estimate.std_error)
 
 
 def test_complete_data_are_exact():
@@ -243,7 +250,8 @@ def test_complete_data_are_exact():
     for share in (tau - step, tau + step):
         table = lk.Table.from_rows(rows, list("abc"), levels=LEVELS, weights=[share] * len(rows))
         sides.append(lk.score("a -> b -> c", table, "exact", prior=0.8).log_z)
-    assert wbic(problem, chains=2, draws=1).value == pytest.approx((sides[1] - sides[0]) / (2.0 * step), rel=1e-6)
+    value = wbic(problem, chains=2, draws=1).estimate.value
+    assert value == pytest.approx((sides[1] - sides[0]) / (2.0 * step), rel=1e-6)
 
 
 def test_starts_replace_the_draw_of_the_prior():
@@ -319,3 +327,17 @@ def test_refusals():
     signals = lk.Table.from_array(np.arange(48).reshape(4, 12) % 2, [f"y{i}" for i in range(12)])
     with pytest.raises(TooLarge, match="sampling needs hidden variables that can be enumerated"):
         anneal_parameters(lk.Problem(chain, signals), schedule(4), seeds)
+
+
+def test_a_chain_that_is_stopped_is_given_up():
+    problem = lk.Problem("s[2] -> a b c", TABLE)
+    stop = StopFlag()
+    long, seeds = np.linspace(0.0, 1.0, 3_000_001), np.random.SeedSequence(0).spawn(2)
+    threading.Timer(0.3, stop.set).start()
+    begin = time.monotonic()
+    chains = anneal_parameters(problem, long, seeds, workers=1, stop=stop)
+    assert time.monotonic() - begin < 5.0
+    assert len(chains) == 0
+    assert chains.increments.shape == (0, 3_000_000)
+    assert not Walk(problem).run(schedule(4), seeds[0], stop=stop).is_whole
+    assert Walk(problem).run(schedule(4), seeds[0]).is_whole

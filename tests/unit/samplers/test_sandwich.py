@@ -1,6 +1,7 @@
 """Both sides of the evidence: reverse chains have the mean of 1/w right, and the sandwich holds what is exact."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,17 +15,8 @@ from lurking.samplers.aliases import Sharing
 from lurking.samplers.diagnostics import log_mean, relative_error
 from lurking.samplers.gibbs import gibbs
 from lurking.samplers.paths import prior_path, variational_path
-from lurking.samplers.sandwich import (
-    SandwichOptions,
-    Way,
-    draw_alike,
-    draw_case,
-    posterior_draws,
-    relabelled,
-    reverse,
-    reverse_values,
-    sandwich,
-)
+from lurking.samplers.reverse import Way, correlated_error, posterior_draws, relabelled, reverse, reverse_values
+from lurking.samplers.sandwich import SandwichOptions, draw_alike, draw_case, sandwich
 
 ROWS = [(0, 1, 0), (1, 1, 1), (0, 1, 0), (1, 0, None), (0, 0, 1), (None, 1, 0), (1, 1, 1)]
 LEVELS = dict.fromkeys("abc", (0, 1))
@@ -109,7 +101,7 @@ def test_the_whole_way_from_the_prior_is_exact():
         problem = lk.Problem(case.dag, case.table, 0.7)
         exact = lk.score(dag, case.table, "exact", prior=0.7).log_z
         way = way_of(path_of(problem, 0.3), 0.25, 8)
-        points = posterior_draws(problem, case, 4, 3, np.random.SeedSequence(seed))
+        points = posterior_draws(problem, case.log_theta, 4, 3, np.random.SeedSequence(seed))
         values = reverse_values(way, way.temperatures, points, np.random.SeedSequence(seed))
         ratios.append(np.exp(exact - values).mean())
     assert np.mean(ratios) == pytest.approx(1.0, abs=4.0 * np.std(ratios) / math.sqrt(len(ratios)))
@@ -118,12 +110,12 @@ def test_the_whole_way_from_the_prior_is_exact():
 
 @pytest.mark.parametrize("model", ["s[2] -> a b c d", "s[2] -> a b c; t[2] -> c d"])
 def test_the_sandwich_holds_the_exact_value_in_mean(model):
-    """Over eight cases, to within three standard errors of the differences."""
+    """Over 16 cases, to within three standard errors of the differences."""
     below, above = [], []
-    for seed in range(8):
+    for seed in range(16):
         case = draw_case(lk.Dag.parse(model), dict.fromkeys("abcd", range(2)), n=12, seed=seed)
         exact = lk.score(model, case.table, "exact").log_z
-        found = sandwich(lk.Problem(case.dag, case.table), case, FitOptions(seed=seed, workers=1), QUICK)
+        found = sandwich(lk.Problem(case.dag, case.table), case, FitOptions(seed=100 + seed, workers=1), QUICK)
         below.append(exact - found.lower)
         above.append(found.upper - exact)
         assert abs(found.middle - exact) <= 4.0 * found.error
@@ -142,10 +134,18 @@ def test_relabelings_are_chosen_by_their_share(monkeypatch):
     expected = np.exp(way.sharing.log_share(0, found, 1.0)) / 6.0
     assert counts / 4000 == pytest.approx(expected, abs=4.0 * 0.5 / math.sqrt(4000))
     assert np.array_equal(relabelled(way.sharing, problem, point, 0.0, generator), point)
-    # Too many to list: the best order of the states, whose share is then 1.
+    # Too many to list: drawn by permanents, or the best order of the states, whose share is then 1.
     monkeypatch.setattr(aliases, "MOST_RELABELINGS", 1)
     problem = lk.Problem(problem.full_dag, problem.table, problem.prior)
     sharing = Sharing(problem, [way.path.alpha])
+    assert sharing.group.form == "permanents"
+    moved = np.stack([relabelled(sharing, problem, point, 1.0, generator) for _ in range(4000)])
+    again = np.array([(moved == own).all(axis=1).mean() for own in found])
+    assert again == pytest.approx(expected, abs=4.0 * 0.5 / math.sqrt(4000))
+    monkeypatch.setattr(aliases, "MOST_OPERATIONS", 0)
+    problem = lk.Problem(problem.full_dag, problem.table, problem.prior)
+    sharing = Sharing(problem, [way.path.alpha])
+    assert sharing.group.form == "assignment"
     best = relabelled(sharing, problem, point, 1.0, generator)
     assert sharing.log_share(0, best[None, :], 1.0)[0] == pytest.approx(math.log(6.0))
     (place,) = np.flatnonzero((found == best).all(axis=1))
@@ -153,14 +153,88 @@ def test_relabelings_are_chosen_by_their_share(monkeypatch):
 
 
 def test_many_relabelings_still_bound_from_above(monkeypatch):
-    """With ρ of 0 and 1 the mean of 1/V is 1/p(y) times the share of forward chains that ρ keeps."""
-    monkeypatch.setattr(aliases, "MOST_RELABELINGS", 1)
-    problem = lk.Problem("s[2] -> a b c", TABLE)
+    """By permanents nothing is lost; with ρ of 0 and 1 the mean of 1/V lacks the forward chains that ρ drops."""
     exact = lk.score("s[2] -> a b c", TABLE, "exact").log_z
-    way = way_of(path_of(problem, 0.5), 1.0, 12)
-    values = reverse_values(way, way.temperatures, draws_of(problem, 2000), np.random.SeedSequence(0))
-    assert -log_mean(-values) > exact - 4.0 * relative_error(-values)
-    assert values.mean() > exact
+    monkeypatch.setattr(aliases, "MOST_RELABELINGS", 1)
+    for form, most in (("permanents", aliases.MOST_OPERATIONS), ("assignment", 0)):
+        monkeypatch.setattr(aliases, "MOST_OPERATIONS", most)
+        problem = lk.Problem("s[2] -> a b c", TABLE)
+        way = way_of(path_of(problem, 0.5), 1.0, 12)
+        assert way.sharing.group.form == form
+        values = reverse_values(way, way.temperatures, draws_of(problem, 2000), np.random.SeedSequence(0))
+        assert -log_mean(-values) > exact - 4.0 * relative_error(-values)
+        assert values.mean() > exact
+        if form == "permanents":
+            assert -log_mean(-values) == pytest.approx(exact, abs=4.0 * relative_error(-values))
+
+
+def test_nine_states_from_both_sides():
+    """Six rows and nine states: 362 880 relabelings, and the exact value in between."""
+    case = draw_case(lk.Dag.parse("s[9] -> a b"), dict.fromkeys("ab", range(2)), n=6, seed=3)
+    exact = lk.score("s[9] -> a b", case.table, "exact").log_z
+    found = sandwich(lk.Problem(case.dag, case.table), case, FitOptions(seed=1, workers=1), QUICK)
+    assert found.middle == pytest.approx(exact, abs=4.0 * found.error)
+    assert found.error < 0.3
+
+
+HARD = draw_case(lk.Dag.parse("s[3] -> a b c d; t[2] -> c d e"), dict.fromkeys("abcde", range(3)), n=60, seed=6)
+GROWING = SandwichOptions(target=0.4, steps=8, most_steps=256, populations=4, particles=6, chains=12, spacing=5)
+
+
+def test_what_is_reported_are_fresh_runs_at_the_steps_chosen():
+    """The same value comes out when the steps are given: nothing of the rehearsal is in it."""
+    problem, options = lk.Problem(HARD.dag, HARD.table), FitOptions(seed=2, workers=1)
+    found = sandwich(problem, HARD, options, GROWING)
+    assert found.steps > 8, "eight steps are too few"
+    given = replace(GROWING, steps=found.steps, most_steps=found.steps)
+    assert sandwich(problem, HARD, options, given) == found
+    assert sandwich(problem, HARD, options, replace(GROWING, target=0.0)).steps == 256
+    assert sandwich(problem, HARD, options, replace(GROWING, target=1e9)).steps == 8
+
+
+def test_the_choice_of_steps_does_not_look_at_the_parameters():
+    """θ* is an exact posterior draw given the data only as long as nothing that is chosen depends on it."""
+    problem, options = lk.Problem(HARD.dag, HARD.table), FitOptions(seed=2, workers=1)
+    found = sandwich(problem, HARD, options, GROWING)
+    other = problem.layout.normalise(np.random.default_rng(0).random(problem.layout.size) ** 3 + 1e-9)
+    elsewhere = sandwich(problem, replace(HARD, log_theta=np.log(other)), options, GROWING)
+    assert (elsewhere.steps, elsewhere.flattening, elsewhere.lower) == (found.steps, found.flattening, found.lower)
+    assert elsewhere.upper != found.upper
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.75])
+def test_errors_of_a_chain_know_its_autocorrelation(correlation):
+    """Means of 400 chains of 64 log-normal weights: their spread is the error told, to within a quarter."""
+    generator = np.random.default_rng(0)
+    series = np.empty((400, 64))
+    series[:, 0] = generator.standard_normal(400)
+    for t in range(1, 64):
+        fresh = math.sqrt(1.0 - correlation**2) * generator.standard_normal(400)
+        series[:, t] = correlation * series[:, t - 1] + fresh
+    series *= 0.2
+    spread = np.std([log_mean(own) for own in series])
+    told = math.sqrt(np.mean([correlated_error(own) ** 2 for own in series]))
+    assert told == pytest.approx(spread, rel=0.25)
+    plain = math.sqrt(np.mean([relative_error(own) ** 2 for own in series]))
+    assert (plain < 0.6 * spread) == (correlation > 0.0), "what ignores it is too small"
+
+
+def test_errors_of_short_chains():
+    assert correlated_error(np.zeros(1)) == math.inf
+    assert correlated_error(np.zeros(8)) == 0.0
+    assert correlated_error(np.array([0.0, 1.0])) == pytest.approx(relative_error(np.array([0.0, 1.0])))
+
+
+def test_the_upper_side_is_worth_its_error():
+    """Twelve cases, reverse chains from a Gibbs chain without gaps: deviations are as large as the errors told."""
+    ratios = []
+    effort = SandwichOptions(steps=32, most_steps=32, populations=2, particles=2, chains=64, spacing=1)
+    for seed in range(12):
+        case = draw_case(lk.Dag.parse("s[2] -> a b c d"), dict.fromkeys("abcd", range(2)), n=12, seed=seed)
+        exact = lk.score("s[2] -> a b c d", case.table, "exact").log_z
+        found = sandwich(lk.Problem(case.dag, case.table), case, FitOptions(seed=100 + seed, workers=1), effort)
+        ratios.append((found.upper - exact) / found.upper_error)
+    assert 0.4 < math.sqrt(np.mean(np.square(ratios))) < 1.7
 
 
 def test_cases():

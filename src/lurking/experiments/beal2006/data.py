@@ -53,11 +53,21 @@ def true_tables() -> dict[str, FloatArray]:
     return {name: table / table.sum(axis=1, keepdims=True) for name, table in tables.items()}
 
 
+def drawn_tables(draw: int, seed: int = 0) -> dict[str, FloatArray]:
+    """Return {node: table[l, k]} with every row drawn from the uniform prior; the same for the same draw and seed."""
+    generator = np.random.default_rng([seed, draw, 0])
+    return {name: np.asarray(generator.dirichlet(np.ones(len(table[0])), len(table))) for name, table in TABLES.items()}
+
+
 def draw_rows(n: int) -> IntArray:
-    """Return the first n of the 10240 rows of y1 … y4, states 0 … 4, (n, 4)."""
+    """Return the first n of the 10240 rows of y1 … y4 that the true model gives, states 0 … 4, (n, 4)."""
+    return rows_from(true_tables(), np.random.default_rng(DATA_SEED), n)
+
+
+def rows_from(tables: Mapping[str, FloatArray], generator: np.random.Generator, n: int) -> IntArray:
+    """Return the first n of the 10240 rows that a model of the true structure gives, (n, 4)."""
     if not 1 <= n <= SIZES[-1]:
         raise OptionError(f"n is {n}; the true model has 1 to {SIZES[-1]} rows here")
-    generator, tables = np.random.default_rng(DATA_SEED), true_tables()
     nothing = np.zeros(SIZES[-1], np.int64)
     first, second = (_draw(tables[name], nothing, generator) for name in ("s1", "s2"))
     parents = {"y1": first, "y2": 2 * first + second, "y3": 2 * first + second, "y4": second}
@@ -71,10 +81,15 @@ def _draw(table: FloatArray, rows: IntArray, generator: np.random.Generator) -> 
     return np.asarray((generator.random(rows.size)[:, None] >= cumulative[rows]).sum(axis=1), np.int64)
 
 
+def table_of(rows: IntArray) -> Table:
+    """Return rows of states 0 … 4 as a table; all five levels are declared, whether they occur or not."""
+    codes = rows.astype(np.int32)
+    return Table.from_codes({name: (codes[:, j], range(STATES)) for j, name in enumerate(OBSERVED)})
+
+
 def true_table(n: int) -> Table:
-    """Return the data set of n rows; all five levels are declared, whether they occur or not."""
-    rows = draw_rows(n).astype(np.int32)
-    return Table.from_codes({name: (rows[:, j], range(STATES)) for j, name in enumerate(OBSERVED)})
+    """Return the data set of n rows."""
+    return table_of(draw_rows(n))
 
 
 def true_problem(n: int) -> Problem:

@@ -16,15 +16,17 @@ reversed, a mean ≥ ln p(y). The distance of the two is the hysteresis; it clos
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
 from lurking.data.table import Table
 from lurking.evidence.ais import annealed_importance_sampling
 from lurking.evidence.bic import bic
-from lurking.experiments.beal2006.data import OBSERVED, SIZES, true_log_theta, true_problem, true_table
+from lurking.experiments.beal2006.data import OBSERVED, SIZES, STRUCTURE, true_log_theta, true_problem, true_table
+from lurking.experiments.beal2006.sampled import VERSION, data_digest
 from lurking.graph.spaces import bipartite
 from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, FitOptions, fit_problem
@@ -32,6 +34,7 @@ from lurking.report.beal2006 import Acceptance, Figure6, Hysteresis, References,
 from lurking.runtime.executor import map_in_order
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import seed_sequence
+from lurking.runtime.store import Key, Store, digest_of
 from lurking.samplers.aliases import Sharing
 from lurking.samplers.annealing import anneal
 from lurking.samplers.gibbs import gibbs
@@ -78,15 +81,16 @@ class Config:
 
 
 def quick(config: Config) -> Config:
-    """Return a config of the same shape that takes about a minute."""
+    """Return a config of the same shape that takes some ten seconds."""
     return replace(
         config,
-        steps=tuple(1 << power for power in range(6, 11)),
-        passes=1 << 17,
-        sizes=(10, 80, 480, 1280, 2560, 10240),
-        acceptance_steps=1 << 9,
-        hysteresis_steps=(1 << 7, 1 << 10),
-        burn_in=5_000,
+        steps=tuple(1 << power for power in range(6, 10)),
+        passes=1 << 15,
+        sizes=(10, 480, 10240),
+        acceptance_steps=1 << 7,
+        structures=34,
+        hysteresis_steps=(1 << 7, 1 << 9),
+        burn_in=2_000,
     )
 
 
@@ -103,6 +107,19 @@ def run(config: Config, *, workers: int | None = None, progress: Progress | None
     acceptance = _acceptance(config, acceptance_seed, workers, shown)
     hysteresis = _hysteresis(problem, config, (seeds[:-1], hysteresis_seed), workers, shown)
     return Figure6(config.rows, config.strength, config.curvature, references, traces, acceptance, hysteresis)
+
+
+def recall(config: Config, store: Store, workers: int | None = None, progress: Progress | None = None) -> Figure6:
+    """Return the figure from the store; make and keep it first if it is not there."""
+    setting = digest_of(VERSION, asdict(config))
+    key = Key(data_digest(true_table(config.rows)), STRUCTURE, "figure 6", setting, config.seed)
+    made = store.recall(key, lambda: _plain(run(config, workers=workers, progress=progress).content()))
+    return Figure6.of(made)
+
+
+def _plain(content: Any) -> Any:
+    """Return nested values with lists in the place of arrays."""
+    return json.loads(json.dumps(content, default=np.ndarray.tolist))
 
 
 def _references(problem: Problem, config: Config, options: FitOptions) -> References:

@@ -15,6 +15,8 @@ from typing import Any
 from lurking.evidence.ais import evidence_of_chains
 from lurking.evidence.base import evaluate
 from lurking.experiments.beal2006.data import OBSERVED, true_table
+from lurking.experiments.beal2006.paper import printed_violation
+from lurking.experiments.beal2006.sampled import STRENGTH
 from lurking.graph.spaces import bipartite
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
@@ -25,16 +27,16 @@ from lurking.runtime.rng import seed_sequence
 from lurking.samplers.diagnostics import log_mean
 from lurking.samplers.metropolis import anneal_parameters, schedule
 
-PAPER = {
-    "one chain below the bound": {560: 5.7, 640: 12.3, 800: 8.5, 960: 12.3, 1120: 10.4, 1280: 17.0, 2560: 25.5},
-    "five chains below the bound": {560: 0.0, 640: 0.0, 800: 0.0, 960: 0.0, 1120: 0.0, 1280: 0.7, 2560: 3.7},
-    "rejected proposals": {560: 40.3, 640: 41.5, 800: 43.7, 960: 45.9, 1120: 47.7, 1280: 49.6, 2560: 59.2},
+PRINTED = {
+    "one chain below the bound": "AIS(1) < VB*",
+    "one chain below the bound + ln S": "AIS(1) < VB",
+    "five chains below the bound": "AIS(5) < VB*",
+    "five chains below the bound + ln S": "AIS(5) < VB",
+    "rejected proposals": "rejected proposals",
 }
-"""Percentages printed in the paper's table 3; those under 560 are upper limits for n = 10 … 560."""
+"""{row here: row of the paper's table}"""
 FAR = 4.0
 """Standard errors by which two estimates must differ to be called different."""
-STRENGTH = (2000.0, 0.0)
-"""Fixed proposal strength, tuned once at n = 480 to the paper's share of rejections and kept."""
 
 
 @dataclass(frozen=True)
@@ -136,11 +138,8 @@ class Table3:
         for size in self.sizes:
             lines.append(f"n = {size.n}, {len(size.scored)} structures, percent of them (paper's in brackets)")
             for what, value in size.percentages().items():
-                printed = PAPER.get(what, {}).get(size.n)
-                if printed is None and what in PAPER and size.n < min(PAPER[what]):
-                    note = f"  (<= {PAPER[what][min(PAPER[what])]:.1f})"
-                else:
-                    note = "" if printed is None else f"  ({printed:.1f})"
+                printed = printed_violation(PRINTED.get(what, ""), size.n)
+                note = f"  ({printed})" if printed else ""
                 lines.append(f"  {what:36} {value:6.1f}{note}")
             for path, counts in size.disagreements().items():
                 listed = ", ".join(f"{count} {where}" for where, count in counts.items())

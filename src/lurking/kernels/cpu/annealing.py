@@ -108,7 +108,7 @@ def move(
         shape[q] = temperature * log_theta[q]
         if temperature < 1.0:
             shape[q] += (1.0 - temperature) * start[1][q]
-    draw_into(program, shape, counts, scratch, generator)
+    draw_into(program, shape, counts, scratch, generator, False)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -140,7 +140,7 @@ def anneal_into(
     scratch = (np.empty(program.joined.n_cells), np.empty(program.joined.n_cells))
     ancestors = np.empty(particles, np.int64)
     for i in range(particles):
-        draw_into(program, start[1], counts[i], scratch, generator)
+        draw_into(program, start[1], counts[i], scratch, generator, False)
         log_weights[i] = 0.0
         lineage[i] = i
     steps = temperatures.shape[0] - 1

@@ -33,7 +33,7 @@ def counts_into(
         if stop[0] != 0:
             return max(sweep - burn_in, 0)
         drawn = counts[sweep - burn_in] if sweep >= burn_in else first
-        draw_into(program, log_theta, drawn, scratch, generator)
+        draw_into(program, log_theta, drawn, scratch, generator, False)
         for q in range(size):
             shape[q] = pseudo[q] + drawn[q]
         draw_log_theta(program.row_start, shape, generator, log_theta)

@@ -85,14 +85,15 @@ def _evaluate(
     prior: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
     point: tuple[FloatArray, FloatArray, FloatArray],
     scratch: FloatArray,
+    stop: IntArray,
 ) -> tuple[float, float]:
     """One E step and one M step at `point` = (potentials, counts, next potentials), of which the last two are written.
 
-    Returns (objective without its constant, log_z).
+    Returns (objective without its constant, log_z); log_z is nan when `stop` cut the E step short.
     """
     potentials, counts, following = point
     pseudo, log_gamma_pseudo, row_pseudo, log_gamma_row, prior_counts = prior
-    log_z = expect_into(program, potentials, counts, scratch[0], scratch[1])
+    log_z = expect_into(program, potentials, counts, (scratch[0], scratch[1]), stop)
     objective = log_z
     if rule == VB:
         objective += _variational_step(
@@ -225,7 +226,8 @@ def climb_into(
 
     `prior` = (λ, ln Γ(λ), row sums λ_jl, ln Γ(λ_jl), counts that the M step and the point objective add). The trace
     holds `constant` + objective: for VB at every accepted point, for EM from the first M step on. `stop[0] != 0`
-    ends the climb at the next iteration.
+    ends the climb at the next iteration, or within a long one; one that has not come to its first point has
+    log_z = −∞ and a trace of −∞.
 
     `out` = (potentials (Q,), counts (Q,), trace (max_iter + 1,)) receives the last accepted point; returned are
     (outcome, n_iter, entries of the trace, log_z). Only numbers are returned: wrapping an array runs Python code, and
@@ -233,21 +235,21 @@ def climb_into(
     """
     potentials, counts, following, coordinates, scratch = _workspace(start, program.joined.n_cells)
     current, trial, extra = 0, 1, 2
-    allowed = max_iter if rule == VB else max_iter + 1
-    trace = out[2]
-    evaluations, n_trace = 0, 0
-    objective, log_z = -np.inf, -np.inf
-    jump, jump_limit = 1.0, FIRST_STEP_LIMIT
-    phase, place = FIRST, current
+    allowed, trace = max_iter if rule == VB else max_iter + 1, out[2]
+    trace[0] = -np.inf
+    evaluations, n_trace, objective, log_z = 0, 0, -np.inf, -np.inf
+    jump, jump_limit, phase, place = 1.0, FIRST_STEP_LIMIT, FIRST, current
     # One place evaluates for all phases: the kernel is compiled into the loop once.
     while True:
         here = (potentials[place], counts[place], following[place])
-        value, value_log_z = _evaluate(program, rule, prior, here, scratch)
+        value, value_log_z = _evaluate(program, rule, prior, here, scratch, stop)
+        if math.isnan(value_log_z) and stop[0] != 0:
+            outcome = INTERRUPTED
+            break
         evaluations += 1
         accepted = phase != JUMP or value >= objective
         gain = max(value - objective, 0.0)
-        if phase == JUMP and jump == jump_limit:
-            jump_limit = _next_limit(jump_limit, accepted)
+        jump_limit = _next_limit(jump_limit, accepted) if phase == JUMP and jump == jump_limit else jump_limit
         if accepted:
             objective, log_z = value, value_log_z
             if phase == PLAIN:
@@ -274,7 +276,7 @@ def climb_into(
             phase, place = PLAIN, trial
             _copy(following[current], potentials[trial])
             _copy(coordinates[3], coordinates[trial])
-    n_iter = evaluations if rule == VB else evaluations - 1
+    n_iter = evaluations if rule == VB else max(evaluations - 1, 0)
     _copy(potentials[current], out[0])
     _copy(counts[current], out[1])
     return outcome, n_iter, max(n_trace, 1), log_z

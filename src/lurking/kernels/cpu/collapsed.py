@@ -186,18 +186,23 @@ def sweeps_into(
     n_sweeps: int,
     thin: int,
     generator: np.random.Generator,
+    stop: IntArray,
     kept: tuple[FloatArray, FloatArray],
-) -> None:
+) -> bool:
     """Sweep p(s | y, m) from `states` on, which are overwritten with `tally`.
 
     `kept` = (counts (draws, Q), ln p(s, y|m) without inactive table rows (draws,)) receives every `thin`-th sweep.
+    Returns whether all sweeps were made before `stop[0]` was set.
     """
     counts, log_joints = kept
     for k in range(n_sweeps):
+        if stop[0] != 0:
+            return False
         sweep(program, tally, states, 1.0, generator)
         if (k + 1) % thin == 0:
             counts[k // thin, :] = tally.counts
             log_joints[k // thin] = log_joint(tally)
+    return True
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -207,17 +212,20 @@ def anneal_completions_into(
     states: StateArray,
     temperatures: FloatArray,
     generator: np.random.Generator,
+    stop: IntArray,
     increments: FloatArray,
-) -> float:
+) -> tuple[bool, float]:
     """Anneal f_τ(s) = p(s, y|m)^τ from uniform completions at τ_0 = 0 to τ_K = 1.
 
-    Returns Σ_k (τ_{k+1} − τ_k) D(λ, N(s_k)).
+    Returns (whether the end was reached before `stop[0]` was set, Σ_k (τ_{k+1} − τ_k) D(λ, N(s_k))).
     `tally` and `states` come from `empty_completion` and end at the last completion s_{K−1}; `increments` (K,)
     receives each term.
     """
     result = 0.0
     for k in range(increments.shape[0]):
+        if stop[0] != 0:
+            return False, result
         sweep(program, tally, states, temperatures[k], generator)
         increments[k] = (temperatures[k + 1] - temperatures[k]) * log_joint(tally)
         result += increments[k]
-    return result
+    return True, result

@@ -23,6 +23,7 @@ from lurking.types import FloatArray, IntArray
 TINY = 1e-250
 LARGE = 1e300  # twice as much is still a number: rows of weight 1 share the logarithm of their mantissas' product
 LOG_TWO = math.log(2.0)
+CHUNK = 1 << 24  # cells (rows × factors × joint states) between two looks at the stop flag, some ten milliseconds
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -291,9 +292,20 @@ def _late_rows(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _group(
-    program: Program, potentials: FloatArray, table: FloatArray, accumulated: FloatArray, group: int, in_logs: bool
-) -> float:
-    """Add one group's posterior masses to `accumulated`; return its share of log_z."""
+    program: Program,
+    potentials: FloatArray,
+    scratch: tuple[FloatArray, FloatArray],
+    group: int,
+    in_logs: bool,
+    visited: int,
+    stop: IntArray,
+) -> tuple[float, int]:
+    """Add one group's posterior masses to `scratch` = (table, accumulated).
+
+    Returns (its share of log_z, cells visited in this pass, `visited` of them before this group). Rows are taken in
+    chunks of about `CHUNK` cells; between two of them `stop[0]` ends the pass, and the share is nan.
+    """
+    table, accumulated = scratch
     states = program.states[group]
     fixed, slots, weights = group_rows(program, group)
     base = np.ones(states)
@@ -301,34 +313,49 @@ def _group(
         for s in range(states):
             base[s] *= table[first + s]
     base_mass = np.zeros(states)
-    late = np.empty(weights.shape[0], np.int64)
-    log_z, n_late = 0.0, 0
-    if in_logs:
-        n_late = late.shape[0]
-        for row in range(n_late):
-            late[row] = row
-    elif states == 2:
-        log_z, n_late = _rows_of_two(slots, weights, table, accumulated, base, base_mass, late)
-    elif states == 4:
-        log_z, n_late = _rows_of_four(slots, weights, table, accumulated, base, base_mass, late)
-    else:
-        log_z, n_late = _rows_of_many(slots, weights, table, accumulated, base, base_mass, late)
-    if n_late > 0:
-        log_z += _late_rows(program, group, potentials, late[:n_late], accumulated, base_mass)
+    cells_each = states * (slots.shape[1] + 1)
+    at_once = max(1, min(CHUNK // cells_each, weights.shape[0]))
+    late = np.empty(at_once, np.int64)
+    log_z, share, n_late = 0.0, 0.0, 0
+    for begin in range(0, weights.shape[0], at_once):
+        # The first chunk is always done: a pass over few rows is never cut short.
+        if visited > CHUNK and stop[0] != 0:
+            return np.nan, visited
+        some, weight = slots[begin : begin + at_once], weights[begin : begin + at_once]
+        if in_logs:
+            n_late = weight.shape[0]
+            for row in range(n_late):
+                late[row] = row
+        elif states == 2:
+            share, n_late = _rows_of_two(some, weight, table, accumulated, base, base_mass, late)
+        elif states == 4:
+            share, n_late = _rows_of_four(some, weight, table, accumulated, base, base_mass, late)
+        else:
+            share, n_late = _rows_of_many(some, weight, table, accumulated, base, base_mass, late)
+        log_z += share
+        if n_late > 0:
+            log_z += _late_rows(program, group, potentials, late[:n_late] + begin, accumulated, base_mass)
+        visited += weight.shape[0] * cells_each
     for first in fixed:
         for s in range(states):
             accumulated[first + s] += base_mass[s]
-    return log_z
+    return log_z, visited
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def expect_into(
-    program: Program, potentials: FloatArray, counts: FloatArray, table: FloatArray, accumulated: FloatArray
+    program: Program,
+    potentials: FloatArray,
+    counts: FloatArray,
+    scratch: tuple[FloatArray, FloatArray],
+    stop: IntArray,
 ) -> float:
     """Write N(φ) of the active potentials to `counts`; return log_z(φ).
 
-    `table` and `accumulated` are scratch for all cells, joint ones included.
+    `scratch` are two arrays for all cells, joint ones included. A long pass over the rows ends early once `stop[0]` is
+    set: log_z is nan then, and `counts` mean nothing.
     """
+    table, accumulated = scratch
     size = potentials.shape[0]
     highest = -np.inf
     log_z = 0.0
@@ -346,8 +373,12 @@ def expect_into(
         table[cell] = weights[np.uint64(gather[cell])]
         accumulated[cell] = 0.0
     multiply_out(program, table, accumulated)
+    visited = 0
     for group in range(program.states.shape[0]):
-        log_z += _group(program, potentials, table, accumulated, group, highest > 0.0)
+        share, visited = _group(program, potentials, scratch, group, highest > 0.0, visited, stop)
+        log_z += share
+        if math.isnan(share):
+            return np.nan
     hand_down(program, accumulated)
     for cell in range(gather.shape[0]):
         if gather[cell] < size:
@@ -355,26 +386,9 @@ def expect_into(
     return log_z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def posterior_into(program: Program, potentials: FloatArray, group: int, masses: FloatArray, log_z: FloatArray) -> None:
-    """Write the posterior over joint states (rows, S) of one group and ln z of each of its rows (log domain)."""
-    fixed, slots, _ = group_rows(program, group)
-    cells = np.empty(program.n_factors[group], np.int64)
-    for row in range(log_z.shape[0]):
-        cells_of_row(program, group, slots[row], cells)
-        log_z[row] = row_in_logs(program.gather, potentials, fixed, cells, masses[row])
-
-
 def expect(program: Program, potentials: FloatArray) -> tuple[FloatArray, float]:
     """Return (N, log_z) of the active potentials: log_z = Σ_i w_i ln Σ_s exp Σ_j φ_j, N its gradient, (Q,)."""
     counts, cells = np.empty(potentials.shape[0]), program.joined.n_cells
-    log_z = expect_into(program, np.ascontiguousarray(potentials), counts, np.empty(cells), np.empty(cells))
+    scratch, never = (np.empty(cells), np.empty(cells)), np.zeros(1, np.int64)
+    log_z = expect_into(program, np.ascontiguousarray(potentials), counts, scratch, never)
     return counts, float(log_z)
-
-
-def posterior_of_group(program: Program, potentials: FloatArray, group: int) -> tuple[FloatArray, FloatArray]:
-    """Return the posterior over joint states (rows, S) of one group and ln z of each of its rows."""
-    rows = int(program.row_begin[group + 1] - program.row_begin[group])
-    masses, log_z = np.empty((rows, int(program.states[group]))), np.empty(rows)
-    posterior_into(program, np.ascontiguousarray(potentials), group, masses, log_z)
-    return masses, log_z

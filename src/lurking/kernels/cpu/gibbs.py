@@ -30,7 +30,7 @@ def gibbs_into(
     counts, shape = np.empty(size), np.empty(size)
     scratch = (np.empty(program.joined.n_cells), np.empty(program.joined.n_cells))
     for sweep in range(n_sweeps):
-        log_likelihood = draw_into(program, log_theta, counts, scratch, generator)
+        log_likelihood = draw_into(program, log_theta, counts, scratch, generator, True)
         for q in range(size):
             shape[q] = pseudo[q] + counts[q]
         draw_log_theta(program.row_start, shape, generator, log_theta)

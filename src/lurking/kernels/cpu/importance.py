@@ -26,10 +26,10 @@ def weigh_points_into(
     """
     count, size = len(points), points.shape[1]
     expected = np.empty(size)
-    table, accumulated = np.empty(program.joined.n_cells), np.empty(program.joined.n_cells)
+    scratch = (np.empty(program.joined.n_cells), np.empty(program.joined.n_cells))
     for k in range(count):
-        if stop[0] != 0:
-            return k
         draw_log_theta(program.row_start, alpha, generator, points[k])
-        log_likelihoods[k] = expect_into(program, points[k], expected, table, accumulated)
+        log_likelihoods[k] = expect_into(program, points[k], expected, scratch, stop)
+        if stop[0] != 0:  # the last likelihood may have been cut short
+            return k
     return count

@@ -52,13 +52,15 @@ def _sweep(
     blocks: IntArray,
     setting: tuple[float, float, float],
     generator: np.random.Generator,
+    stop: IntArray,
     point: tuple[FloatArray, float],
     spare: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
 ) -> tuple[float, int]:
     """Propose every block once at `setting` = (τ, a, ε); return ln p(y|θ) of the new point and the number accepted.
 
     `point` = (ln θ, which is overwritten, its ln p(y|θ)). `spare` = two arrays of Q entries and two of `n_cells`: the
-    proposal; first its shapes, then the counts that come with the likelihood; scratch of the likelihood.
+    proposal; first its shapes, then the counts that come with the likelihood; scratch of the likelihood. Once
+    `stop[0]` is set the rest is left out, and what is returned means nothing.
     """
     temperature, strength, floor = setting
     log_theta, current = point
@@ -72,7 +74,9 @@ def _sweep(
         for q in range(first, end):
             shape[q] = strength * math.exp(log_theta[q]) + floor
         draw_log_theta(rows, shape, generator, proposal)
-        proposed = expect_into(program, proposal, shape, table, accumulated)
+        proposed = expect_into(program, proposal, shape, (table, accumulated), stop)
+        if stop[0] != 0:
+            break
         ratio = log_balance(pseudo, (first, end), (strength, floor), log_theta, proposal)
         if temperature > 0.0:  # 0 · (−∞) would refuse what the prior allows
             ratio += temperature * (proposed - current)
@@ -92,10 +96,14 @@ def anneal_parameters_into(
     schedule: tuple[FloatArray, FloatArray, float],
     n_sweeps: int,
     generator: np.random.Generator,
+    stop: IntArray,
     log_theta: FloatArray,
     out: tuple[FloatArray, FloatArray, IntArray],
-) -> float:
-    """Anneal ln θ in place from τ_0 to τ_K; return Σ_k (τ_k − τ_{k−1}) ln p(y|θ_{k−1}) over the active positions.
+) -> tuple[bool, float]:
+    """Anneal ln θ in place from τ_0 to τ_K.
+
+    Returns (whether the end was reached before `stop[0]` was set, Σ_k (τ_k − τ_{k−1}) ln p(y|θ_{k−1}) over the active
+    positions). What is left of a chain that was stopped means nothing.
 
     θ_0 is `log_theta` (Q,) as given, and θ_k comes from θ_{k−1} by `n_sweeps` sweeps that leave f at τ_k as it is. That
     is algorithm 3.1 of beal-ghahramani-2006 without its steps at τ_0, which a draw of the prior does not need, and with
@@ -112,15 +120,17 @@ def anneal_parameters_into(
     for quarter in range(4):
         tally[0, quarter] = 0
         tally[1, quarter] = 0
-    current = expect_into(program, log_theta, spare[1], spare[2], spare[3])
+    current = expect_into(program, log_theta, spare[1], (spare[2], spare[3]), stop)
     result = 0.0
     for k in range(steps):
         increments[k] = (temperatures[k + 1] - temperatures[k]) * current
         result += increments[k]
         setting = (temperatures[k + 1], strengths[k], floor)
         for _ in range(n_sweeps):
-            current, accepted = _sweep(program, pseudo, blocks, setting, generator, (log_theta, current), spare)
+            current, accepted = _sweep(program, pseudo, blocks, setting, generator, stop, (log_theta, current), spare)
+            if stop[0] != 0:
+                return False, result
             tally[0, 4 * k // steps] += blocks.shape[0] - 1
             tally[1, 4 * k // steps] += accepted
         log_likelihoods[k] = current
-    return result
+    return True, result

@@ -40,7 +40,7 @@ def reverse_into(
     row_start, size = program.row_start, pseudo.shape[0]
     counts = np.empty(size)
     scratch = (np.empty(program.joined.n_cells), np.empty(program.joined.n_cells))
-    draw_into(program, log_theta, counts, scratch, generator)
+    draw_into(program, log_theta, counts, scratch, generator, False)
     log_weight = 0.0
     for k in range(temperatures.shape[0] - 2, -1, -1):
         if stop[0] != 0:

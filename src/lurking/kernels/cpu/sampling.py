@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from lurking.kernels.cpu.enumeration import (
     LOG_TWO,
@@ -21,7 +22,18 @@ from lurking.kernels.cpu.enumeration import (
     row_in_logs,
     with_row,
 )
-from lurking.kernels.cpu.vector import WIDTH, add_at, quad_at, times_at
+from lurking.kernels.cpu.uniform import moved_on, new_stream, uniform_at
+from lurking.kernels.cpu.vector import (
+    WIDTH,
+    add_at,
+    less_next,
+    plus,
+    plus_reached,
+    put,
+    quad_at,
+    sums_below,
+    times_at,
+)
 from lurking.kernels.program import Program
 from lurking.types import FloatArray, IntArray
 
@@ -33,9 +45,11 @@ BELOW_ONE = 1.0 - 2.0**-52
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _draw_states(
-    mass: FloatArray, total: float, weight: int, generator: np.random.Generator, drawn: FloatArray
-) -> None:
+    mass: FloatArray, total: float, weight: int, generator: np.random.Generator, stream: np.uint64, drawn: FloatArray
+) -> np.uint64:
     """Write one multinomial draw of `weight` states with probabilities mass / total to `drawn`; `mass` is overwritten.
+
+    Returns the stream of random numbers where it stands then.
 
     Few draws are made one by one: how many lie above each cumulated mass is counted without a branch, which a processor
     could not foresee. Many draws are binomial ones, state by state.
@@ -47,7 +61,8 @@ def _draw_states(
             mass[s + 1] += mass[s]
         top = mass[last] * BELOW_ONE
         for _ in range(weight):
-            threshold = generator.random() * top
+            stream = moved_on(stream)
+            threshold = uniform_at(stream) * top
             for s in range(last):
                 drawn[s] += 1.0 if threshold >= mass[s] else 0.0
         above = float(weight)
@@ -56,7 +71,7 @@ def _draw_states(
             drawn[s] = above - following
             above = following
         drawn[last] = above
-        return
+        return stream
     left, rest = weight, total
     for s in range(last + 1):
         drawn[s] = 0.0
@@ -71,29 +86,58 @@ def _draw_states(
         if mass[s] == 0.0 and drawn[s] > 0.0:
             drawn[s - 1] += drawn[s]
             drawn[s] = 0.0
+    return stream
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _draw_of_four(
-    mass: tuple[float, float, float, float], weight: int, generator: np.random.Generator
-) -> tuple[float, float, float, float]:
-    """Return `weight` draws of four states one by one, counted without a branch."""
-    first = mass[0]
-    second = first + mass[1]
-    third = second + mass[2]
-    top = (third + mass[3]) * BELOW_ONE
-    above_first, above_second, above_third = 0, 0, 0
-    for _ in range(weight):
-        threshold = generator.random() * top
-        above_first += threshold >= first
-        above_second += threshold >= second
-        above_third += threshold >= third
-    return (
-        float(weight - above_first),
-        float(above_first - above_second),
-        float(above_second - above_third),
-        float(above_third),
-    )
+    mass: tuple[float, float, float, float], weight: float, stream: np.uint64
+) -> tuple[np.uint64, tuple[float, float, float, float]]:
+    """Return (stream, `weight` draws of four states one by one): how many reach each sum of masses, and differences."""
+    sums, reached = sums_below(mass), (0.0, 0.0, 0.0, 0.0)
+    top = (sums[3] + mass[3]) * BELOW_ONE
+    for _ in range(int(weight)):
+        stream = moved_on(stream)
+        reached = plus_reached(reached, uniform_at(stream) * top, sums)
+    return stream, less_next(reached)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw_rows_of_four(
+    slots: NDArray[np.uint32],
+    weights: FloatArray,
+    table: FloatArray,
+    accumulated: FloatArray,
+    base: FloatArray,
+    summed: FloatArray,
+    late: IntArray,
+    stream: np.uint64,
+    wants_log_z: bool,
+) -> tuple[np.uint64, float, int]:
+    """Add one draw of each row to `accumulated` and `summed`, four joint states in one vector register.
+
+    Rows that underflow or stand for very many are listed in `late` instead. Returns (stream, log_z, number of these).
+    """
+    factors = np.uint64(slots.shape[1])
+    log_z, product, twos, n_late = 0.0, 1.0, 0, 0
+    begin, received = quad_at(base, 0), quad_at(summed, 0)
+    for row in range(weights.shape[0]):
+        quad = begin
+        for f in range(factors):
+            quad = times_at(quad, table, np.uint64(slots[row, f]))
+        total = (quad[0] + quad[1]) + (quad[2] + quad[3])
+        if not total > TINY or weights[row] > MOST_SINGLE:
+            late[n_late] = row
+            n_late += 1
+            continue
+        if wants_log_z:
+            log_z, product, twos = with_row(log_z, product, twos, total, weights[row])
+        stream, quad = _draw_of_four(quad, weights[row], stream)
+        received = plus(received, quad)
+        for f in range(factors):
+            add_at(accumulated, np.uint64(slots[row, f]), quad)
+    put(summed, 0, received)
+    return stream, log_z + math.log(product) + twos * LOG_TWO, n_late
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -104,30 +148,25 @@ def _draw_group(
     table: FloatArray,
     accumulated: FloatArray,
     in_logs: bool,
+    wants_log_z: bool,
     generator: np.random.Generator,
 ) -> float:
-    """Add one draw of every row of a group to `accumulated`; return the group's share of log_z."""
+    """Add one draw of every row of a group to `accumulated`; return the group's share of log_z, if it is wanted."""
     states = program.states[group]
     fixed, slots, weights = group_rows(program, group)
     base, mass, drawn, summed = np.ones(states), np.empty(states), np.empty(states), np.zeros(states)
     cells = np.empty(program.n_factors[group], np.int64)
+    rows = np.arange(weights.shape[0])
     for first in fixed:
         for s in range(states):
             base[s] *= table[first + s]
-    log_z, product, twos = 0.0, 1.0, 0
-    for row in range(weights.shape[0]):
-        if states == WIDTH and weights[row] <= MOST_SINGLE and not in_logs:
-            quad = quad_at(base, 0)
-            for f in range(slots.shape[1]):
-                quad = times_at(quad, table, np.uint64(slots[row, f]))
-            total = (quad[0] + quad[1]) + (quad[2] + quad[3])
-            if total > TINY:
-                quad = _draw_of_four(quad, int(weights[row]), generator)
-                add_at(summed, 0, quad)
-                for f in range(slots.shape[1]):
-                    add_at(accumulated, np.uint64(slots[row, f]), quad)
-                log_z, product, twos = with_row(log_z, product, twos, total, weights[row])
-                continue
+    stream = new_stream(generator)
+    log_z, product, twos, left = 0.0, 1.0, 0, weights.shape[0]
+    if states == WIDTH and not in_logs:
+        stream, log_z, left = _draw_rows_of_four(
+            slots, weights, table, accumulated, base, summed, rows, stream, wants_log_z
+        )
+    for row in rows[:left]:
         total = 0.0
         for s in range(states):
             mass[s] = base[s]
@@ -144,9 +183,9 @@ def _draw_group(
             if row_log_z == -np.inf:
                 return -np.inf
             log_z += weights[row] * row_log_z
-        else:
+        elif wants_log_z:
             log_z, product, twos = with_row(log_z, product, twos, total, weights[row])
-        _draw_states(mass, total, int(weights[row]), generator, drawn)
+        stream = _draw_states(mass, total, int(weights[row]), generator, stream, drawn)
         for s in range(states):
             summed[s] += drawn[s]
         for f in range(slots.shape[1]):
@@ -166,10 +205,12 @@ def draw_into(
     counts: FloatArray,
     scratch: tuple[FloatArray, FloatArray],
     generator: np.random.Generator,
+    wants_log_z: bool,
 ) -> float:
     """Write the counts N(s) of one draw s ~ Π_i exp Σ_j φ_j / z_i to `counts`; return log_z = Σ_i w_i ln z_i.
 
-    Constant counts of complete families are part of both. `scratch` = (table, accumulated), each of `n_cells`.
+    Constant counts of complete families are part of both. `scratch` = (table, accumulated), each of `n_cells`. log_z
+    costs a logarithm for every repeated row: unless it is wanted, what is returned means nothing.
     """
     table, accumulated = scratch
     size = potentials.shape[0]
@@ -188,7 +229,7 @@ def draw_into(
         accumulated[cell] = 0.0
     multiply_out(program, table, accumulated)
     for group in range(program.states.shape[0]):
-        log_z += _draw_group(program, group, potentials, table, accumulated, highest > 0.0, generator)
+        log_z += _draw_group(program, group, potentials, table, accumulated, highest > 0.0, wants_log_z, generator)
     hand_down(program, accumulated)
     for cell in range(gather.shape[0]):
         if gather[cell] < size:
@@ -197,22 +238,41 @@ def draw_into(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_log_theta(row_start: IntArray, shape: FloatArray, generator: np.random.Generator, out: FloatArray) -> None:
-    """Write ln θ with every row drawn from Dir(shape) to `out`; exact down to shapes of 1e-300.
+def _log_gamma_draws(shape: FloatArray, generator: np.random.Generator, out: FloatArray) -> float:
+    """Write logarithms of gamma draws, exact down to shapes of 1e-300; return the logarithm of their sum.
 
     A gamma variable of shape a < 1 is one of shape a + 1 times U^(1/a), taken in logarithms: small shapes underflow.
     """
+    top = -np.inf
+    for q in range(shape.shape[0]):
+        if shape[q] < 1.0:
+            out[q] = math.log(generator.standard_gamma(shape[q] + 1.0))
+            out[q] += math.log(1.0 - generator.random()) / shape[q]
+        else:
+            out[q] = math.log(generator.standard_gamma(shape[q]))
+        top = max(top, out[q])
+    total = 0.0
+    for q in range(shape.shape[0]):
+        total += math.exp(out[q] - top)
+    return top + math.log(total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_log_theta(row_start: IntArray, shape: FloatArray, generator: np.random.Generator, out: FloatArray) -> None:
+    """Write ln θ with every row drawn from Dir(shape) to `out`: gamma draws by their sum."""
     for row in range(row_start.shape[0] - 1):
-        top = -np.inf
-        for q in range(row_start[row], row_start[row + 1]):
-            if shape[q] < 1.0:
-                out[q] = math.log(generator.standard_gamma(shape[q] + 1.0))
-                out[q] += math.log(1.0 - generator.random()) / shape[q]
-            else:
-                out[q] = math.log(generator.standard_gamma(shape[q]))
-            top = max(top, out[q])
-        total = 0.0
-        for q in range(row_start[row], row_start[row + 1]):
-            total += math.exp(out[q] - top)
-        for q in range(row_start[row], row_start[row + 1]):
-            out[q] -= top + math.log(total)
+        first, last = row_start[row], row_start[row + 1]
+        least = np.inf
+        for q in range(first, last):
+            least = min(least, shape[q])
+        if least < 1.0:
+            log_total = _log_gamma_draws(shape[first:last], generator, out[first:last])
+        else:
+            total = 0.0
+            for q in range(first, last):
+                draw = generator.standard_gamma(shape[q])
+                total += draw
+                out[q] = math.log(draw)
+            log_total = math.log(total)
+        for q in range(first, last):
+            out[q] -= log_total

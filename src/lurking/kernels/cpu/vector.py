@@ -141,6 +141,53 @@ def scaled(_typing: Any, quad: Any, factor: Any) -> Any:
     return _QUAD(quad, factor), code
 
 
+def _moved(builder: Any, vector: Any, places: int) -> Any:
+    """Return the vector with its numbers `places` lanes further up (down if negative) and zeros where none arrive."""
+    lanes = [k - places if 0 <= k - places < WIDTH else WIDTH for k in range(WIDTH)]
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), lanes)
+    return builder.shuffle_vector(vector, ir.Constant(_VECTOR, [0.0] * WIDTH), mask)
+
+
+@native
+def sums_below(_typing: Any, quad: Any) -> Any:
+    """Return (0, q₀, q₀ + q₁, q₀ + q₁ + q₂) of a quad q."""
+
+    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        vector = _moved(builder, _vector(builder, arguments[0]), 1)
+        vector = builder.fadd(vector, _moved(builder, vector, 1))
+        return _quad(context, builder, builder.fadd(vector, _moved(builder, vector, 2)))
+
+    return _QUAD(quad), code
+
+
+@native
+def plus_reached(_typing: Any, counts: Any, number: Any, marks: Any) -> Any:
+    """Return a quad of counts, one more wherever `number` is at least the mark there."""
+    if number != types.float64:
+        return None
+
+    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        numbers = ir.Constant(_VECTOR, ir.Undefined)
+        for k in range(WIDTH):
+            numbers = builder.insert_element(numbers, arguments[1], _lane(k))
+        reached = builder.fcmp_ordered(">=", numbers, _vector(builder, arguments[2]))
+        ones = builder.select(reached, ir.Constant(_VECTOR, [1.0] * WIDTH), ir.Constant(_VECTOR, [0.0] * WIDTH))
+        return _quad(context, builder, builder.fadd(_vector(builder, arguments[0]), ones))
+
+    return _QUAD(counts, number, marks), code
+
+
+@native
+def less_next(_typing: Any, quad: Any) -> Any:
+    """Return (q₀ − q₁, q₁ − q₂, q₂ − q₃, q₃) of a quad q."""
+
+    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        vector = _vector(builder, arguments[0])
+        return _quad(context, builder, builder.fsub(vector, _moved(builder, vector, -1)))
+
+    return _QUAD(quad), code
+
+
 @native
 def exponent(_typing: Any, number: Any) -> Any:
     """Return e of number = m · 2^e, 1 ≤ m < 2, for a positive normal number."""

@@ -1,0 +1,28 @@
+"""Rules that numbers among the options of many calls share."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeGuard
+
+import numpy as np
+
+from lurking.errors import OptionError
+
+
+def check_whole(name: str, value: object, least: int) -> int:
+    """Return an option as a whole number, refusing what is none or is below `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise OptionError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+    return int(value)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite number; True and False are none."""
+    is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_real and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def is_positive(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite number above 0."""
+    return is_number(value) and value > 0

@@ -1,0 +1,85 @@
+"""Sampled evidence at the command line: what is refused, in words of the command, and what is printed all the same."""
+
+import pytest
+
+import lurking as lk
+from lurking.cli.output import in_command_words
+
+MODEL = "class[2] -> y1 y2 y3 y4"
+QUICK = ("--restarts", "2", "--steps", "16")
+
+
+@pytest.fixture
+def fractions(folder):
+    """Return a file whose rows count 1.5 times."""
+    lines = (folder / "survey.csv").read_text().splitlines()
+    weighted = [lines[0] + ",w", *(line + ",1.5" for line in lines[1:20])]
+    (folder / "fractions.csv").write_text("\n".join(weighted) + "\n")
+    return "fractions.csv"
+
+
+def test_a_sampled_score_that_needs_whole_weights_is_left_out_alone(done, fractions):
+    words = ("score", fractions, "--weights", "w", "--model", MODEL, *QUICK, "--scores", "vb,ais,chib,importance")
+    outcome = done(*words)
+    assert [row for row in ("vb", "ais", "chib", "importance") if f"\n{row} " in outcome.out] == ["vb", "importance"]
+    lines = outcome.err.splitlines()
+    assert [line.partition(" was left out")[0] for line in lines] == [
+        "lurking: warning: ais",
+        "lurking: warning: chib",
+    ]
+    for line in lines:
+        assert "whole-number weights" in line
+        assert "ais with --path parameters" in line
+        assert "path=" not in line
+    (result,) = done(*words, "--json").json["results"]
+    assert [own["score"] for own in result["scores"]] == ["vb", "importance"]
+    assert "--path parameters" in result["left_out"]["ais"]
+
+
+def test_the_path_that_the_refusal_names_takes_fractions(done, refused, fractions):
+    words = ("score", fractions, "--weights", "w", "--model", MODEL, *QUICK, "--scores", "ais")
+    assert "--path parameters" in refused(*words, says="whole-number weights")
+    assert done(*words, "--path", "parameters", "--chains", "4").row("ais")[1] == "estimate"
+
+
+def test_an_option_of_another_path_is_refused_in_the_words_of_the_command(refused):
+    words = ("score", "survey.csv", "--model", MODEL, *QUICK, "--scores", "ais")
+    assert refused(*words, "--chains", "8") == (
+        "lurking: error: --chains 8 has no meaning with --path variational; leave it out, or use it with --path prior "
+        "or --path parameters or --path completions\n"
+    )
+    assert refused(*words, "--path", "prior", "--passes", "100") == (
+        "lurking: error: --passes 100 has no meaning with --path prior; leave it out, or use it with --path "
+        "variational\n"
+    )
+
+
+def test_an_option_that_another_score_takes_is_for_that_one(done):
+    words = ("score", "survey.csv", "--model", MODEL, *QUICK, "--scores", "ais,wbic", "--chains", "4", "--json")
+    ais, wbic = done(*words).json["results"][0]["scores"]
+    table = lk.read("survey.csv", unique=True)
+    options = {"restarts": 2, "seed": 0}
+    assert ais["log_z"] == pytest.approx(lk.score(MODEL, table, "ais", steps=16, **options).log_z, rel=1e-12)
+    assert wbic["log_z"] == pytest.approx(lk.score(MODEL, table, "wbic", chains=4, **options).log_z, rel=1e-12)
+
+
+def test_too_many_joint_states_are_named(done, refused, folder):
+    chain = "; ".join(f"h{i}[2] -> h{i + 1}[2]; h{i} -> y{i}" for i in range(8))
+    rows = [",".join(f"y{i}" for i in range(8)), *(",".join(str((i + k) % 2) for i in range(8)) for k in range(4))]
+    (folder / "signals.csv").write_text("\n".join(rows) + "\n")
+    words = ("score", "signals.csv", "--model", chain, "--restarts", "2")
+    refused(*words, "--scores", "ais", says=("h0, h1, h2, h3, h4, … (8 variables)", "256 joint states", "use vb or cs"))
+    outcome = done(*words, "--scores", "vb,ais")
+    assert "lurking: warning: ais was left out: sampling needs hidden variables that can be enumerated" in outcome.err
+    assert outcome.row("vb")
+
+
+def test_settings_in_texts():
+    texts = {
+        "use at='map' or start='prior'": "use --at map or --start prior",
+        "target=0.25 and path='map-probability';": "--target 0.25 and --path map-probability;",
+        "scores=['vb'], hat='x', n = 3, engine='junction'": "scores=['vb'], hat='x', n = 3, engine='junction'",
+        "two\n lines": "two lines",
+    }
+    for text, expected in texts.items():
+        assert in_command_words(text) == expected
