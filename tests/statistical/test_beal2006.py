@@ -1,7 +1,7 @@
 """What the study of Beal & Ghahramani finds whatever the draw of parameters, with a margin.
 
 Twelve draws from a seed of their own, at n = 640 and 2560. In the study of 106 draws the median rank of the true
-structure at these sizes is 62 and 3 by BIC, 10 and 1 by VB; bounds here are far outside what twelve draws vary by.
+structure at these sizes is 69.5 and 6 by BIC, 14 and 1 by VB. Every bound here held in eight other sets of twelve draws.
 """
 
 from dataclasses import replace
@@ -35,14 +35,14 @@ def test_vb_ranks_the_true_structure_above_bic(draws):
 def test_map_prefers_large_structures(draws):
     dimensions = np.asarray([contender.dimension for contender in contenders()])
     winners = [dimensions[np.argmax(draw.scores[n].values["map"])] for draw in draws for n in SIZES]
-    assert min(winners) >= 50
-    assert np.mean(winners) > 57
+    assert min(winners) >= 42
+    assert np.mean(winners) > 60
 
 
 def test_bic_prefers_small_ones_until_there_are_many_rows(draws):
     dimensions = np.asarray([contender.dimension for contender in contenders()])
     winners = {n: np.mean([dimensions[np.argmax(draw.scores[n].corrected("bic"))] for draw in draws]) for n in SIZES}
-    assert winners[640] < winners[2560] < 51
+    assert winners[640] + 3 < winners[2560] < 46
 
 
 def test_vb_from_the_map_point_is_never_below_cs(draws):
@@ -51,6 +51,6 @@ def test_vb_from_the_map_point_is_never_below_cs(draws):
 
 
 def test_f_approaches_bic(draws):
-    for draw in draws:
-        share = metrics.approach(draw)["share of the penalty"]
-        assert 0.0 < share[2560] < share[640] < 1.0
+    shares = [metrics.approach(draw)["share of the penalty"] for draw in draws]
+    assert all(0.0 < share[n] < 1.0 for share in shares for n in SIZES)
+    assert np.mean([share[640] - share[2560] for share in shares]) > 0.02

@@ -130,7 +130,7 @@ def _of_populations(found: Annealed) -> Evidence:
     }
     if found.log_missing > 1e-9:
         info["note"] = (
-            f"there are more relabelings of hidden states than can be summed; one variable's are counted, and up to "
+            f"there are more relabelings of hidden states than can be summed; only some are counted, and up to "
             f"{found.log_missing:.1f} nats are left out where modes are apart"
         )
     return _evidence(found.log_z, found.std_error, found.status, info)

@@ -63,11 +63,11 @@ def importance(problem: Problem, options: FitOptions, *, draws: int = 4096, flat
         "bound": fit.objective,
         "pareto_k": shape,
         "effective_share": effective / len(log_weights),
-        "shared_by": "assignment" if sharing.permutations is None else "listing",
+        "shared_by": sharing.group.form,
     }
     if not sharing.is_whole:
         info["note"] = (
-            "there are more relabelings of hidden states than can be summed; one variable's are counted, and up to "
+            "there are more relabelings of hidden states than can be summed; only some are counted, and up to "
             f"{sharing.log_missing:.1f} nats are left out where modes are apart"
         )
     if options.stop.is_set:
