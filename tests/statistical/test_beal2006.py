@@ -1,7 +1,7 @@
 """What the study of Beal & Ghahramani finds whatever the draw of parameters, with a margin.
 
 Twelve draws from a seed of their own, at n = 640 and 2560. In the study of 106 draws the median rank of the true
-structure at these sizes is 69.5 and 6 by BIC, 14 and 1 by VB. Every bound here held in eight other sets of twelve draws.
+structure at these sizes is 69.5 and 6 by BIC, 14 and 1 by VB. The bounds held in eight other sets of twelve draws.
 """
 
 from dataclasses import replace

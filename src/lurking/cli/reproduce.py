@@ -112,7 +112,7 @@ def study_config(request: Request) -> study.Config:
         sizes = config.annealed_sizes if request.chains else ()
         annealing = replace(config.annealing, chains=max(request.chains, 1))
         config = replace(config, annealing=annealing, annealed_sizes=sizes)
-    return replace(config, nats=float("inf"), most=None) if request.is_full else config
+    return replace(config, nats=None, most=None) if request.is_full else config
 
 
 def _study(request: Request, config: study.Config) -> Result:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -61,36 +62,56 @@ class Store:
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False)
+            # Without an isolation level every statement is a transaction of its own, and none begins unasked.
+            self._connection = sqlite3.connect(path, _WAIT_SECONDS, isolation_level=None, check_same_thread=False)
             self._open()
         except (OSError, sqlite3.Error) as error:
             raise DataError(f"cannot keep results in {str(path)!r}: {error}; choose another place") from None
 
     def _open(self) -> None:
-        mark, version = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _HEADER)
-        is_new = not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        """Make the table and the header of a new file in one transaction; leave any other file as it is."""
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        mark, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _HEADER)
+        is_new = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if not is_new and (mark, version) != (_MARK, FORMAT):
-            self._connection.close()
+            connection.rollback()
+            connection.close()
             what = f"results of format {version}" if mark == _MARK else "a database of something else"
             raise DataError(f"{str(self.path)!r} holds {what}; move it away, or choose another place")
-        self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute("PRAGMA synchronous=NORMAL")
-        with self._connection:
-            self._connection.execute(_CREATE)
-            for name, value in zip(_HEADER, (_MARK, FORMAT), strict=True):
-                self._connection.execute(f"PRAGMA {name}={value}")
+        connection.execute(_CREATE)
+        for name, value in zip(_HEADER, (_MARK, FORMAT), strict=True):
+            connection.execute(f"PRAGMA {name}={value}")
+        connection.commit()
+        self._log_ahead()
+        connection.execute("PRAGMA synchronous=NORMAL")
+
+    def _log_ahead(self) -> None:
+        """Switch to the write-ahead log; SQLite does not wait here while another program does the same."""
+        last = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > last:
+                    raise
+                time.sleep(0.05)
 
     def get(self, key: Key) -> Any | None:
         """Return the value of a finished piece, or None."""
-        with self._lock:
-            found = self._connection.execute(_FIND, key).fetchone()
+        try:
+            with self._lock:
+                found = self._connection.execute(_FIND, key).fetchone()
+        except sqlite3.Error as error:
+            raise DataError(f"cannot read results in {str(self.path)!r}: {error}; move the file away") from None
         return None if found is None else json.loads(found[0])
 
     def put(self, key: Key, value: Any) -> None:
         """Keep the value of a finished piece; it survives whatever happens to the program afterwards."""
         text = json.dumps(value, allow_nan=False)
         try:
-            with self._lock, self._connection:
+            with self._lock:
                 self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)", (*key, text))
         except sqlite3.Error as error:
             raise DataError(f"cannot keep results in {str(self.path)!r}: {error}") from None

@@ -27,6 +27,7 @@ from lurking.experiments.beal2006.contenders import (
     contenders,
     divergence,
     log_aliases,
+    log_aliases_counted,
     posterior_of,
     rank_of,
     score_class,
@@ -70,6 +71,14 @@ def test_counts_of_the_paper():
     assert math.exp(max(log_aliases())) == pytest.approx(8.0)
 
 
+def test_aliases_as_the_paper_seems_to_count_them():
+    counted = dict(zip((str(one.dag) for one in contenders()), log_aliases_counted(), strict=True))
+    assert sorted({round(math.exp(value)) for value in counted.values()}) == [1, 2, 8]
+    assert math.exp(log_aliases_counted()[true_place()]) == pytest.approx(8.0)
+    # One structure has no links; in 15 a single hidden node has children.
+    assert [sum(math.isclose(math.exp(value), s) for value in counted.values()) for s in (1, 2, 8)] == [1, 15, 120]
+
+
 def test_scores_are_those_of_each_structure_alone():
     table = true_table(80)
     made = score_class(table, Protocol(), 2, StopFlag())
@@ -100,6 +109,7 @@ def test_structures_near_the_best_bound():
     assert within(bounds, 20.0) == [1, 2, 3, 0]
     assert within(bounds, 19.95) == [1, 2, 3]
     assert within(bounds, 20.0, 2) == [1, 2]
+    assert within(bounds - np.asarray([1e9, 0.0, 0.0, 0.0]), None) == [1, 2, 3, 0]
 
 
 def test_bands_are_split_at_the_widest_gaps():
@@ -150,7 +160,8 @@ def test_averages_over_draws_by_hand():
 
 def test_violations_by_hand():
     bound = np.full(136, -100.0)
-    chains = tuple(Chains(np.asarray([-101.0, *4 * [-90.0]]), 0.25) for _ in range(136))
+    shares = [0.25 if one.dag.edges else 0.0 for one in contenders()]
+    chains = tuple(Chains(np.asarray([-101.0, *4 * [-90.0]]), share) for share in shares)
     scores = ClassScores(480, dict.fromkeys(METHODS, bound), {}, 0, 0)
     sampled = {480: {0: Sampled(-100.5, 0.1, "SAMPLED"), 1: Sampled(-99.0, 0.1, "UNTRUSTED")}}
     found = metrics.violations(OneDraw({480: scores}, {480: chains}, sampled))
@@ -206,14 +217,31 @@ def test_files(tiny, tmp_path):
     assert "| 136, 18 to 66, 50 | 136, 18 to 66, 50 | yes |" in page
 
 
-def test_claims_can_fail(tiny):
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_claims_can_fail(tiny, sign):
     study, _ = tiny
-    found = {claim.text: claim for claim in claims(study)}
-    assert found["MAP prefers large structures"].holds is True
     dimensions = np.asarray([one.dimension for one in contenders()], float)
-    upside_down = {n: replace(own, values={**own.values, "map": -dimensions}) for n, own in study.single.scores.items()}
-    other = replace(study, single=replace(study.single, scores=upside_down))
-    assert {claim.text: claim for claim in claims(other)}["MAP prefers large structures"].holds is False
+    scores = {
+        n: replace(own, values={**own.values, "map": sign * dimensions}) for n, own in study.single.scores.items()
+    }
+    other = replace(study, single=replace(study.single, scores=scores))
+    found = {claim.text: claim.holds for claim in claims(other)}
+    assert found["MAP prefers large structures"] is (sign > 0.0)
+
+
+def test_few_draws_decide_nothing(tiny):
+    study, _ = tiny
+    texts = {claim.text: claim.holds for claim in claims(study)}
+    assert texts["VB below CS when it starts at the MAP point"] is True
+    assert texts["there is a region where VB falls behind CS (median rank)"] is None
+    assert texts["VB ranks the true structure first most often at n = 40"] is None
+
+
+def test_all_structures_can_be_sampled(tmp_path):
+    config = replace(TINY, annealed_sizes=(), draws=0, nats=None, most=None, sizes=(10,), reference_sizes=(10,))
+    config = replace(config, reference=Reference(target=5.0, passes=1 << 10))
+    with Store(tmp_path / "kept.sqlite") as store:
+        assert len(run(config, store, 2).single.sampled[10]) == 136
 
 
 def test_seeds():

@@ -84,6 +84,36 @@ def test_other_files_are_left_alone(tmp_path, content):
     assert path.read_bytes() == before
 
 
+OPENER = """
+import sys
+from pathlib import Path
+from lurking.runtime.store import Key, Store
+for number in range(20):
+    with Store(Path(sys.argv[1]) / f"{number}.sqlite") as store:
+        store.put(Key("d", "s", "vb", "c", int(sys.argv[2])), number)
+"""
+
+
+def test_programs_may_make_the_same_file_at_once(tmp_path):
+    openers = [subprocess.Popen([sys.executable, "-c", OPENER, str(tmp_path), str(seed)]) for seed in range(3)]
+    assert [opener.wait() for opener in openers] == [0, 0, 0]
+    for number in range(20):
+        with Store(tmp_path / f"{number}.sqlite") as store:
+            assert [store.get(KEY._replace(seed=seed)) for seed in range(3)] == [number] * 3
+
+
+def test_a_damaged_file_is_refused_in_one_line(tmp_path):
+    path = tmp_path / "kept.sqlite"
+    with Store(path) as store:
+        for seed in range(300):
+            store.put(KEY._replace(seed=seed), [seed] * 50)
+    content = bytearray(path.read_bytes())
+    content[8192:] = b"x" * (len(content) - 8192)
+    path.write_bytes(content)
+    with Store(path) as store, pytest.raises(DataError, match="cannot read results"):
+        all(store.get(KEY._replace(seed=seed)) for seed in range(300))
+
+
 def test_a_place_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot keep results"):

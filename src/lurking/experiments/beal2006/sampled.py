@@ -25,16 +25,20 @@ from lurking.types import FloatArray
 
 VERSION: Final = 1
 """Part of every key: raised when the same configuration would give other numbers."""
-STRENGTH: Final = (2000.0, 0.0)
-"""Fixed proposal strength, tuned once at n = 480 to the paper's share of rejections and kept."""
+STRENGTH: Final = 2000.0
 
 
 @dataclass(frozen=True)
 class Annealing:
-    """The paper's sampler: K temperatures, G chains, e_τ = 0.2, one Metropolis step in all parameters at each."""
+    """The paper's sampler: K temperatures, G chains, e_τ = 0.2, one Metropolis step in all parameters at each.
+
+    The strength of the proposals is the paper's width, which it does not print: fixed, tuned once at n = 480 to its
+    share of rejections, and kept.
+    """
 
     steps: int = 16384
     chains: int = 5
+    strength: float = STRENGTH
     seed: int = 0
 
 
@@ -113,14 +117,17 @@ class Bench:
 
 
 def data_digest(table: Table) -> str:
-    """Return a digest of the codes of a table's columns, in order."""
-    return digest_of(*(np.ascontiguousarray(table[name].codes).tobytes() for name in table.columns))
+    """Return a digest of the names, levels and codes of a table's columns, in order."""
+    columns = [table[name] for name in table.columns]
+    heads = [[column.name, [str(level) for level in column.levels]] for column in columns]
+    return digest_of(heads, *(np.ascontiguousarray(column.codes).tobytes() for column in columns))
 
 
 def chains_of(problem: Problem, setting: Annealing, stop: StopFlag) -> Chains:
     """Run the paper's sampler on one problem."""
     seeds = seed_sequence(setting.seed).spawn(setting.chains)
-    made = anneal_parameters(problem, schedule(setting.steps), seeds, strength=STRENGTH, workers=1, stop=stop)
+    strength = (setting.strength, 0.0)
+    made = anneal_parameters(problem, schedule(setting.steps), seeds, strength=strength, workers=1, stop=stop)
     return Chains(made.log_weights, 0.0 if problem.is_complete else 1.0 - float(np.mean(made.acceptance)))
 
 
@@ -147,10 +154,10 @@ def reference(bench: Bench, pieces: Pieces, setting: Reference) -> list[Sampled]
     return [Sampled(**one) for one in bench.each("sampled evidence", pieces, "ais", setting, make)]
 
 
-def within(bounds: FloatArray, nats: float, most: int | None = None) -> list[int]:
-    """Return the places of the structures whose bound is at most `nats` below the best one, the best first."""
+def within(bounds: FloatArray, nats: float | None, most: int | None = None) -> list[int]:
+    """Return the places of the structures whose bound is at most `nats` below the best one (None: all), best first."""
     order = np.argsort(-bounds, kind="stable")
-    near = [int(place) for place in order if bounds[place] >= bounds[order[0]] - nats]
+    near = [int(place) for place in order if nats is None or bounds[place] >= bounds[order[0]] - nats]
     return near[:most]
 
 

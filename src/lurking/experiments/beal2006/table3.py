@@ -182,7 +182,7 @@ def _score(problem: Problem, config: Config, stop: StopFlag) -> Scored:
     options = FitOptions(seed=config.seed, workers=1, stop=stop, keep_interrupted=True)
     vb = evaluate(problem, ["vb"], options, {})["vb"]
     seeds = seed_sequence(config.seed).spawn(config.chains)
-    chains = anneal_parameters(problem, schedule(config.steps), seeds, strength=STRENGTH, workers=1, stop=stop)
+    chains = anneal_parameters(problem, schedule(config.steps), seeds, strength=(STRENGTH, 0.0), workers=1, stop=stop)
     if not len(chains):
         raise KeyboardInterrupt
     paths = {
