@@ -10,7 +10,7 @@ def test_the_quick_study(done, folder):
     assert outcome.err == ""
     assert "VB below CS when it starts at the MAP point\n  paper: cannot be" in outcome.out
     assert "(corollary 6.2)\n  here:  0\n  holds" in outcome.out
-    made = folder / "out" / "beal2006"
+    made = folder / "out" / "beal2006-quick"
     config = study.quick(study.Config())
     with (made / "table2.csv").open(newline="") as file:
         ranked = {int(row["n"]): row for row in csv.DictReader(file)}

@@ -1,5 +1,7 @@
 """`lurking reproduce`: files, tables, JSON, refusals."""
 
+import csv
+
 import pytest
 import typer.main
 
@@ -130,7 +132,8 @@ def test_the_whole_study(done, folder, small):
     assert "here:  136, 18 to 66, 50\n  holds" in outcome.out
     assert outcome.out.endswith("pictures and tables in out/beal2006; begin with summary.md\n")
     made = {path.name: path.read_bytes() for path in (folder / "out" / "beal2006").iterdir()}
-    assert made.keys() >= {"summary.md", "figure2.png", "figure6.pdf", "table2.csv", "table3.csv", "results.sqlite"}
+    assert made.keys() >= {"summary.md", "figure2.png", "figure6.pdf", "table2.csv", "table3.csv"}
+    assert (folder / "out" / "beal2006.sqlite").exists()
     assert b"Made by `lurking reproduce beal2006`." in made["summary.md"]
     assert done(*WHOLE).out == outcome.out
     for name, content in made.items():
@@ -147,8 +150,18 @@ def test_options_of_the_whole_study(done, folder, small):
     assert "Made by `lurking reproduce beal2006 --draws 1 --chains 0 --seed 5`." in page
     assert "The sampler was not run." not in page  # the variational path was
     done(*WHOLE, "--part", "scores", "--out", "scores", "--tol", "1e-4")
-    assert not (folder / "scores" / "beal2006" / "figure4.png").exists()
-    assert (folder / "scores" / "beal2006" / "figure2.png").exists()
+    made = {path.name: path for path in (folder / "scores" / "beal2006-scores").iterdir()}
+    assert "figure2.png" in made
+    assert "figure4.png" not in made
+    assert "AIS" not in made["times.csv"].read_text()
+
+
+def test_all_structures_and_very_short_chains(done, folder, small):
+    outcome = done(*WHOLE, "--full", "--draws", 0, "--steps", 1, "--quick")
+    assert outcome.err == ""
+    with (folder / "out" / "beal2006-quick" / "scores.csv").open(newline="") as file:
+        sampled = [row for row in csv.DictReader(file) if row["n"] == "40" and row["sampled"]]
+    assert len(sampled) == 136
 
 
 def test_an_interrupted_study_keeps_its_pieces(run, folder, small, monkeypatch):
@@ -159,6 +172,5 @@ def test_an_interrupted_study_keeps_its_pieces(run, folder, small, monkeypatch):
     outcome = run(*WHOLE)
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.err == (
-        "lurking: interrupted; 138 pieces are kept in out/beal2006/results.sqlite; "
-        "the same command goes on from there\n"
+        "lurking: interrupted; 138 pieces are kept in out/beal2006.sqlite; the same command goes on from there\n"
     )

@@ -117,8 +117,9 @@ def study_config(request: Request) -> study.Config:
 
 def _study(request: Request, config: study.Config) -> Result:
     """Run or resume the study; what is finished is kept whatever happens."""
-    folder = request.folder / request.paper
-    with Store(folder / "results.sqlite") as store:
+    names = [request.paper, *(["scores"] * (request.part != WHOLE)), *(["quick"] * request.is_quick)]
+    folder = request.folder / "-".join(names)
+    with Store(request.folder / f"{request.paper}.sqlite") as store:
         try:
             found = study.run(config, store, request.workers, request.progress)
             files = write(found, folder, request.command)
@@ -177,7 +178,7 @@ def reproduce(
     workers: opt.WorkersOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Do an experiment of a paper again. What is finished is kept: the same command goes on where it was stopped."""
+    """Do an experiment of a paper again; the whole study, once stopped, goes on where it was when called again."""
     make = _part(paper, part)
     seed_sequence(seed)
     worker_count(workers)

@@ -19,8 +19,12 @@ def check_whole(name: str, value: object, least: int) -> int:
 
 def is_number(value: object) -> TypeGuard[float]:
     """Whether a value is a finite number; True and False are none."""
-    is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return is_real and math.isfinite(value)  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the largest float
+        return False
 
 
 def is_positive(value: object) -> TypeGuard[float]:

@@ -47,17 +47,22 @@ class Bar:
         self.patience, self.interval = patience, interval
         self._bar: Any = None
         self._task: Any = None
-        self._what, self._total, self._started, self._said = "", 0, 0.0, 0.0
+        self._what, self._total, self._started = "", 0, 0.0
+        self._said, self._done = 0.0, 0  # when the rate was last looked at, and what was done by then
 
     def begin(self, what: str, total: int) -> None:
         """Remember the work and when it began."""
         self._what, self._total, self._started = what, total, time.monotonic()
-        self._said = self._started
+        self._said, self._done = self._started, 0
 
     def update(self, done: int) -> None:
         """Show or move the bar once patience has run out."""
         if self._bar is None:
-            if time.monotonic() - self._started < self.patience or done >= self._total:
+            if time.monotonic() - self._started < self.patience:
+                # What is there at once was kept from an earlier run, and says nothing about the time left.
+                self._said, self._done = time.monotonic(), done
+                return
+            if done >= self._total:
                 return
             if not sys.stderr.isatty():
                 self._say(done)
@@ -68,10 +73,10 @@ class Bar:
     def _say(self, done: int) -> None:
         """Print how far the work is and how long it may still take, unless that was done a moment ago."""
         now = time.monotonic()
-        if now - self._said < self.interval or done < 1:
+        if now - self._said < self.interval or done <= self._done:
             return
-        self._said = now
-        left = (now - self._started) / done * (self._total - done)
+        left = (now - self._said) / (done - self._done) * (self._total - done)
+        self._said, self._done = now, done
         sys.stderr.write(f"{self._what}: {done} of {self._total}, about {left / 60.0:.0f} min left\n")
         sys.stderr.flush()
 

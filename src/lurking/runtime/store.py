@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS results (
     structure TEXT NOT NULL,
     score TEXT NOT NULL,
     configuration TEXT NOT NULL,
-    seed INTEGER NOT NULL,
+    seed TEXT NOT NULL,
     value TEXT NOT NULL,
     PRIMARY KEY (data, structure, score, configuration, seed)
 ) WITHOUT ROWID
@@ -93,8 +93,8 @@ class Store:
             try:
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 return
-            except sqlite3.OperationalError:
-                if time.monotonic() > last:
+            except sqlite3.OperationalError as error:
+                if time.monotonic() > last or not any(word in str(error) for word in ("locked", "busy")):
                     raise
                 time.sleep(0.05)
 
@@ -102,17 +102,22 @@ class Store:
         """Return the value of a finished piece, or None."""
         try:
             with self._lock:
-                found = self._connection.execute(_FIND, key).fetchone()
+                found = self._connection.execute(_FIND, _cells(key)).fetchone()
         except sqlite3.Error as error:
             raise DataError(f"cannot read results in {str(self.path)!r}: {error}; move the file away") from None
         return None if found is None else json.loads(found[0])
 
     def put(self, key: Key, value: Any) -> None:
         """Keep the value of a finished piece; it survives whatever happens to the program afterwards."""
-        text = json.dumps(value, allow_nan=False)
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except ValueError:
+            raise ArithmeticError(f"a result of {key.score!r} on {key.structure!r} is not finite") from None
         try:
             with self._lock:
-                self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)", (*key, text))
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)", (*_cells(key), text)
+                )
         except sqlite3.Error as error:
             raise DataError(f"cannot keep results in {str(self.path)!r}: {error}") from None
 
@@ -139,6 +144,11 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _cells(key: Key) -> tuple[str, ...]:
+    """Return a key as texts: seeds may be larger than the whole numbers of SQLite."""
+    return tuple(str(part) for part in key)
 
 
 _HEADER: Final = ("application_id", "user_version")

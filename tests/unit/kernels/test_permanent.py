@@ -91,3 +91,22 @@ def test_sharp_gains_leave_the_best_order_only(uniform):
     order = np.empty(9, np.int64)
     draw_order_into(gains, np.full(9, uniform), order)
     assert np.array_equal(order, linear_sum_assignment(gains, maximize=True)[1])
+
+
+@pytest.mark.parametrize("bad", [np.nan, -np.inf, np.inf])
+def test_gains_that_are_not_finite_end_at_once(bad):
+    gains = np.zeros((2, 4, 4))
+    gains[0, 1, :] = bad
+    sums, best = np.empty(2), np.empty(2)
+    log_permanents_into(gains, sums, best)
+    assert not np.isfinite(sums[0])
+    assert sums[1] == pytest.approx(np.log(24.0))
+
+
+def test_gains_beyond_rounding_count_the_best_order():
+    gains = 1e20 * np.random.default_rng(1).random((3, 6, 6))
+    sums, best = np.empty(3), np.empty(3)
+    log_permanents_into(gains, sums, best)
+    for k in range(3):
+        top = max(sum(gains[k, a, b] for a, b in enumerate(order)) for order in itertools.permutations(range(6)))
+        assert sums[k] == pytest.approx(top, rel=1e-12)

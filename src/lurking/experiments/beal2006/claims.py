@@ -216,6 +216,16 @@ def _of_many_draws(study: Study) -> Iterator[Claim]:
         ", ".join(f"{method.upper()} {rate:.2f}" for method, rate in rates.items()),
         rates["vb"] > others if decides else None,
     )
+    late = {
+        method: sum(own.unfinished[method] for draw in study.draws for own in draw.scores.values())
+        for method in ("map", "vb")
+    }
+    yield Claim(
+        f"climbs that ran out of {study.config.protocol.max_iter} iterations, EM and VB",
+        "none, several",
+        f"{late['map']}, {late['vb']}",
+        None,
+    )
     total, below, still = below_cs(study.draws)
     yield Claim(
         "VB below CS, which means another optimum or a climb that stopped early",

@@ -129,21 +129,21 @@ def score_class(table: Table, protocol: Protocol, workers: int | None, stop: Sto
         method: sum(row.evidences[_SCORES[method]].status is Status.MAX_ITER for row in made.rows)
         for method in ("map", "vb")
     }
-    below = np.flatnonzero(_is_below(values["vb"], values["cs"]))
+    below = np.flatnonzero(is_below(values["vb"], values["cs"]))
     fit_options = FitOptions(**options, workers=1, stop=stop)
     again = [evaluate(Problem(dags[k], table, prune=False), ["vb"], fit_options, {"start": "map"})["vb"] for k in below]
-    still = int(_is_below(np.asarray([one.log_z for one in again]), values["cs"][below]).sum()) if again else 0
+    still = int(is_below(np.asarray([one.log_z for one in again]), values["cs"][below]).sum()) if again else 0
     return ClassScores(round(table.n), values, late, len(below), still)
 
 
-def _is_below(values: FloatArray, others: FloatArray) -> Any:
+def is_below(values: FloatArray, others: FloatArray) -> Any:
     """Whether each value is below the other by more than rounding, as booleans of their shape."""
     return values < others - ROUNDING * np.abs(others)
 
 
 def rank_of(scores: FloatArray, place: int) -> int:
     """Return 1 + how many scores are above the one at `place` by more than rounding."""
-    return 1 + int(_is_below(np.full(len(scores), scores[place]), scores).sum())
+    return 1 + int(is_below(np.full(len(scores), scores[place]), scores).sum())
 
 
 def posterior_of(scores: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from lurking.experiments.beal2006.contenders import (
     ClassScores,
     contenders,
     divergence,
+    is_below,
     posterior_of,
     rank_of,
     true_place,
@@ -119,8 +120,8 @@ def violations(draw: OneDraw) -> dict[str, dict[int, float]]:
 
 
 def _percent_below(values: FloatArray, bounds: FloatArray) -> float:
-    """Return the percentage of values below their bound; equal ones may differ by rounding."""
-    return 100.0 * float(np.mean(values < bounds - 1e-9 * np.abs(bounds)))
+    """Return the percentage of values below their bound."""
+    return 100.0 * float(np.mean(is_below(values, bounds)))
 
 
 def approach(draw: OneDraw) -> dict[str, dict[int, float]]:

@@ -124,11 +124,13 @@ def data_digest(table: Table) -> str:
 
 
 def chains_of(problem: Problem, setting: Annealing, stop: StopFlag) -> Chains:
-    """Run the paper's sampler on one problem."""
+    """Run the paper's sampler on one problem, every one with the same random numbers."""
     seeds = seed_sequence(setting.seed).spawn(setting.chains)
     strength = (setting.strength, 0.0)
     made = anneal_parameters(problem, schedule(setting.steps), seeds, strength=strength, workers=1, stop=stop)
-    return Chains(made.log_weights, 0.0 if problem.is_complete else 1.0 - float(np.mean(made.acceptance)))
+    # A quarter of a schedule with fewer than four temperatures may be empty.
+    accepted = 1.0 if problem.is_complete else float(np.nanmean(made.acceptance))
+    return Chains(made.log_weights, 1.0 - accepted)
 
 
 def faithful(bench: Bench, pieces: Pieces, setting: Annealing) -> list[Chains]:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from lurking.data.table import Table
+from lurking.errors import OptionError
 from lurking.experiments.beal2006.contenders import (
     ClassScores,
     Protocol,
@@ -32,7 +33,7 @@ from lurking.experiments.beal2006.sampled import (
     within,
 )
 from lurking.inference.problem import Problem
-from lurking.runtime.executor import StopFlag, map_in_order
+from lurking.runtime.executor import StopFlag, map_in_order, worker_count
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.store import Key, Store, digest_of
 from lurking.search.compare import compare
@@ -67,6 +68,12 @@ class Config:
     timed_size: int = 480
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("annealed_sizes", "reference_sizes", "sampled_sizes"):
+            left_out = sorted(set(getattr(self, name)) - set(self.sizes))
+            if left_out:
+                raise OptionError(f"{name} has {left_out[0]}, which is not among sizes; add it there")
+
 
 def seeded(config: Config, seed: int) -> Config:
     """Return the configuration with all random numbers but those of the printed parameters' data from this seed."""
@@ -97,12 +104,16 @@ def quick(config: Config) -> Config:
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds for all structures at `n` rows: EM and VB with three starts, one batch of the paper's sampler."""
+    """Seconds for all structures at `n` rows: EM and VB with three starts, one batch of the paper's sampler.
+
+    `workers` threads worked on it; `batch` is None where the sampler was left out.
+    """
 
     n: int
+    workers: int
     em: float
     vb: float
-    batch: float
+    batch: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +140,9 @@ class Study:
 
 
 def run(config: Config, store: Store, workers: int | None = None, progress: Progress | None = None) -> Study:
-    """Compute what the store does not hold yet; results do not depend on the number of workers."""
+    """Compute what the store does not hold yet; results, but for times, do not depend on the number of workers."""
     bench = Bench(store, workers, StopFlag(), progress or Silent())
-    tables = {n: true_table(n) for n in _all_sizes(config)}
+    tables = {n: true_table(n) for n in config.sizes}
     scores = _class_scores(bench, "scores of one draw", [tables[n] for n in config.sizes], config)
     by_size = dict(zip(config.sizes, scores, strict=True))
     chains = _chains(bench, tables, config)
@@ -140,25 +151,23 @@ def run(config: Config, store: Store, workers: int | None = None, progress: Prog
     return Study(config, single, _draws(bench, config), _times(bench, config))
 
 
-def _all_sizes(config: Config) -> list[int]:
-    return sorted({*config.sizes, *config.annealed_sizes, *config.reference_sizes})
-
-
 def _class_scores(bench: Bench, what: str, tables: list[Table], config: Config) -> list[ClassScores]:
     """Return the scores of all structures on each data set."""
-    bench.progress.begin(what, len(tables))
     structures = digest_of([str(contender.dag) for contender in contenders()])
     setting = digest_of(VERSION, asdict(config.protocol))
-    result = []
-    for table in tables:
-        key = Key(data_digest(table), structures, "map bic bicp cs vb", setting, config.protocol.seed)
-        kept = bench.store.get(key)
-        if kept is None:
-            kept = score_class(table, config.protocol, bench.workers, bench.stop).content()
-            bench.store.put(key, kept)
-        result.append(ClassScores.of(kept))
-        bench.progress.update(len(result))
-    bench.progress.end()
+    result: list[ClassScores] = []
+    bench.progress.begin(what, len(tables))
+    try:
+        for table in tables:
+            key = Key(data_digest(table), structures, "map bic bicp cs vb", setting, config.protocol.seed)
+            kept = bench.store.get(key)
+            if kept is None:
+                kept = score_class(table, config.protocol, bench.workers, bench.stop).content()
+                bench.store.put(key, kept)
+            result.append(ClassScores.of(kept))
+            bench.progress.update(len(result))
+    finally:
+        bench.progress.end()
     return result
 
 
@@ -199,15 +208,15 @@ def _draws(bench: Bench, config: Config) -> tuple[OneDraw, ...]:
 def drawn_data(draw: int, config: Config) -> dict[int, Table]:
     """Return the nested data sets of one draw, {n: table}."""
     tables = drawn_tables(draw, config.seed)
-    largest = max(_all_sizes(config))
-    rows = rows_from(tables, np.random.default_rng([config.seed, draw, 1]), largest)
-    return {n: table_of(rows[:n]) for n in _all_sizes(config)}
+    rows = rows_from(tables, np.random.default_rng([config.seed, draw, 1]), max(config.sizes))
+    return {n: table_of(rows[:n]) for n in config.sizes}
 
 
 def _times(bench: Bench, config: Config) -> Times:
     """Measure the paper's table of computation times anew, or return what was measured before."""
     table = true_table(config.timed_size)
-    setting = digest_of(VERSION, asdict(config.protocol), asdict(config.annealing))
+    annealing = asdict(config.annealing) if config.annealed_sizes else None
+    setting = digest_of(VERSION, asdict(config.protocol), annealing, worker_count(bench.workers))
     key = Key(data_digest(table), "all", "seconds", setting, config.seed)
     kept = bench.store.get(key)
     if kept is None:
@@ -219,16 +228,25 @@ def _times(bench: Bench, config: Config) -> Times:
 def _measure(bench: Bench, table: Table, config: Config) -> Times:
     dags = [contender.dag for contender in contenders()]
     protocol = {name: value for name, value in asdict(config.protocol).items() if name != "seed"}
+    few = true_table(10)
+    compare(dags[:EVERY], few, scores=["cs", "vb"], prune=False, workers=bench.workers, stop=bench.stop, **protocol)
     seconds = []
     for score in ("cs", "vb"):
         start = perf_counter()
         compare(dags, table, scores=[score], prune=False, workers=bench.workers, stop=bench.stop, **protocol)
         seconds.append(perf_counter() - start)
-    some = [Problem(dag, table) for dag in dags[::EVERY]]
-    one = replace(config.annealing, chains=1)
-    start = perf_counter()
-    map_in_order(lambda problem: chains_of(problem, one, bench.stop), some, workers=bench.workers, stop=bench.stop)
-    batch = (perf_counter() - start) * len(dags) / len(some)
+    batch = _seconds_of_batch(bench, table, config) if config.annealed_sizes else None
     if bench.stop.is_set:
         raise KeyboardInterrupt
-    return Times(config.timed_size, seconds[0], seconds[1], batch)
+    return Times(config.timed_size, worker_count(bench.workers), seconds[0], seconds[1], batch)
+
+
+def _seconds_of_batch(bench: Bench, table: Table, config: Config) -> float:
+    """Return how long one chain of the paper's sampler takes on all structures, judged by some of them."""
+    dags = [contender.dag for contender in contenders()]
+    some = [Problem(dag, table) for dag in dags[::EVERY]]
+    one = replace(config.annealing, chains=1)
+    chains_of(Problem(dags[-1], true_table(10)), replace(one, steps=4), bench.stop)
+    start = perf_counter()
+    map_in_order(lambda problem: chains_of(problem, one, bench.stop), some, workers=bench.workers, stop=bench.stop)
+    return (perf_counter() - start) * len(dags) / len(some)

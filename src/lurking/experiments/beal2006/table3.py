@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from lurking.evidence.ais import evidence_of_chains
 from lurking.evidence.base import evaluate
+from lurking.experiments.beal2006.contenders import is_below
 from lurking.experiments.beal2006.data import OBSERVED, true_table
 from lurking.experiments.beal2006.paper import printed_violation
 from lurking.experiments.beal2006.sampled import STRENGTH
@@ -148,9 +151,8 @@ class Table3:
 
 
 def _percent(values: Sequence[float], bounds: Sequence[float]) -> float:
-    """Return the percentage of values below their bound; equal ones may differ by rounding."""
-    below = [value < bound - 1e-9 * abs(bound) for value, bound in zip(values, bounds, strict=True)]
-    return 100.0 * sum(below) / len(below)
+    """Return the percentage of values below their bound."""
+    return 100.0 * float(np.mean(is_below(np.asarray(values), np.asarray(bounds))))
 
 
 def run(config: Config, workers: int | None = None, progress: Progress | None = None) -> Table3:

@@ -8,8 +8,9 @@ is the sum over all ways to fill the first |B| places with the states B, and f(a
 of positive numbers instead of r! orders, and no cancellation as in Ryser's formula.
 
 Before they are exponentiated, gains are lowered by potentials u[a] + v[b] ≥ g[a, b] that are equal to g along the best
-order (the dual of the assignment problem). Then every entry is at most 1 and the best order contributes exactly 1, so
-f(all) lies between 1 and r!, and whatever underflows is below 1e-300 of it.
+order (the dual of the assignment problem). Then every entry is at most 1 and the best order contributes 1, up to
+rounding, so f(all) lies between 1 and r!, and whatever underflows is below 1e-300 of it. Where gains are so large that
+rounding is not small, the best order alone is counted. Gains that are not finite have no sum: it is nan.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def lower_by_potentials(gains: FloatArray, lowered: FloatArray) -> float:
     """Write g[a, b] − u[a] − v[b] ≤ 0 to `lowered` (r, r), with 0 along the best order; return its gain Σ u + Σ v.
 
     The Hungarian method by shortest augmenting paths, O(r³): places are added one by one, and potentials are raised
-    along the path that seats each. Place 0 of every array stands for "not seated yet".
+    along the path that seats each. Place 0 of every array stands for "not seated yet". Gains that are not finite give
+    nan: no path would ever end there.
     """
     size = len(gains)
     of_place, of_state = np.zeros(size + 1), np.zeros(size + 1)
@@ -47,6 +49,8 @@ def lower_by_potentials(gains: FloatArray, lowered: FloatArray) -> float:
                         slack[other], came_from[other] = short, state
                     if slack[other] < least:
                         least, nearest = slack[other], other
+            if least == np.inf:
+                return np.nan
             for other in range(size + 1):
                 if is_reached[other]:
                     of_place[seated[other]] -= least
@@ -63,7 +67,7 @@ def lower_by_potentials(gains: FloatArray, lowered: FloatArray) -> float:
     for a in range(size):
         total += of_place[a + 1] + of_state[a + 1]
         for b in range(size):
-            lowered[a, b] = gains[a, b] - of_place[a + 1] - of_state[b + 1]
+            lowered[a, b] = min(gains[a, b] - of_place[a + 1] - of_state[b + 1], 0.0)
     return total
 
 
@@ -96,8 +100,11 @@ def log_permanents_into(gains: FloatArray, log_permanents: FloatArray, best: Flo
     count_members(n_members)
     for k in range(len(gains)):
         best[k] = lower_by_potentials(gains[k], lowered)
+        if not math.isfinite(best[k]):
+            log_permanents[k] = np.nan
+            continue
         fill_subsets(np.exp(lowered), n_members, sums)
-        log_permanents[k] = best[k] + math.log(sums[-1])
+        log_permanents[k] = best[k] + math.log(max(sums[-1], 1.0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
