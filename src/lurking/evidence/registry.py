@@ -11,6 +11,7 @@ from lurking.evidence.cs import cheeseman_stutz
 from lurking.evidence.draper import draper
 from lurking.evidence.exact import exact
 from lurking.evidence.importance import importance
+from lurking.evidence.laplace import laplace, mode_of
 from lurking.evidence.map_likelihood import map_likelihood
 from lurking.evidence.mled import mled
 from lurking.evidence.point import point_of
@@ -25,6 +26,7 @@ register("bicp", bicp, fit_of=point_of)
 register("draper", draper, fit_of=point_of)
 register("mled", mled, fit_of=point_of)
 register("cs", cheeseman_stutz, fit_of=point_of)
+register("laplace", laplace, fit_of=mode_of)
 register("vb", variational_bayes, fit_of=variational_fit)
 register("ais", annealed_importance_sampling, takes=takes)
 register("chib", chib)

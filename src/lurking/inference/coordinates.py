@@ -1,8 +1,8 @@
 """Free coordinates of probability tables, and how log-likelihoods curve in them.
 
 A table row of r probabilities has r − 1 free coordinates. In both kinds the most probable state of a row is the
-*reference* that has none. Which state it is does not change a determinant, since a change of reference is a linear map of
-determinant ±1; the most probable one keeps divisions by small numbers away.
+*reference* that has none. Which state it is does not change a determinant, since a change of reference is a linear map
+of determinant ±1; the most probable one keeps divisions by small numbers away.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from lurking.kernels.program import starts
 from lurking.types import BoolArray, FloatArray, IntArray
+
+BLOCK_NUMBERS = 1 << 22
+"""Numbers in the matrices of several table rows that are held at once, about."""
+
+
+def row_starts(row_of: IntArray) -> IntArray:
+    """Return where each row begins, (R + 1,), given the row of each of some positions that make up whole rows."""
+    return starts(np.unique(row_of, return_counts=True)[1].tolist())
 
 
 class Coordinates(ABC):
@@ -29,7 +38,12 @@ class Coordinates(ABC):
     free : (d,) positions with a coordinate, ascending.
     row_of_free : (d,) their rows.
     reference : (R,) position of the reference state of each row.
+    own (d,), each (Q,), shared (d,) : J = ∂ ln θ / ∂ coordinates, J_km = δ_km own_m + each_k shared_m within a row.
     """
+
+    own: FloatArray
+    each: FloatArray
+    shared: FloatArray
 
     def __init__(self, row_start: IntArray, theta: FloatArray, left_out: BoolArray) -> None:
         self.row_start, self.theta, self.left_out = row_start, theta, left_out
@@ -51,8 +65,7 @@ class Coordinates(ABC):
         chosen[rows] = True
         lengths = np.diff(self.row_start)
         positions = np.flatnonzero(np.repeat(chosen, lengths))
-        row_start = np.concatenate([[0], np.cumsum(lengths[chosen])])
-        part = type(self)(row_start, self.theta[positions], self.left_out[positions])
+        part = type(self)(starts(lengths[chosen].tolist()), self.theta[positions], self.left_out[positions])
         return part, np.flatnonzero(chosen[self.row_of_free])
 
     def row_sums(self, flat: FloatArray) -> FloatArray:
@@ -61,17 +74,26 @@ class Coordinates(ABC):
             return np.zeros((*flat.shape[:-1], 0))
         return np.asarray(np.add.reduceat(flat, self.row_start[:-1], axis=-1))
 
+    def log_diagonal(self, counts: FloatArray) -> float:
+        """Return ln of the product of the diagonal of `complete` over all rows."""
+        parts = (np.diagonal(self.complete(counts, *block), axis1=1, axis2=2) for block in self.blocks())
+        return float(sum(np.log(part).sum() for part in parts))
+
     def blocks(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield (rows (B,), coordinates (B, f)) of the rows that have f coordinates each, for every f > 0."""
+        """Yield (rows (B,), coordinates (B, f)) of rows with f > 0 coordinates each; B · f² stays bounded."""
         size = np.bincount(self.row_of_free, minlength=len(self.reference))
-        begin = np.concatenate([[0], np.cumsum(size)])
+        begin = starts(size.tolist())
         for f in np.unique(size[size > 0]):
             rows = np.flatnonzero(size == f)
-            yield rows, begin[rows][:, None] + np.arange(f)
+            at_once = max(1, BLOCK_NUMBERS // int(f) ** 2)
+            for first in range(0, len(rows), at_once):
+                some = rows[first : first + at_once]
+                yield some, begin[some][:, None] + np.arange(f)
 
-    @abstractmethod
     def along(self, statistics: FloatArray) -> FloatArray:
-        """Return g = Jᵀn along the last axis, (…, Q) to (…, d), with J = ∂ ln θ / ∂ coordinates."""
+        """Return g = Jᵀn of statistics n along the last axis, (…, Q) to (…, d)."""
+        together = self.row_sums(statistics * self.each)[..., self.row_of_free]
+        return np.asarray(statistics[..., self.free] * self.own + together * self.shared)
 
     @abstractmethod
     def complete(self, counts: FloatArray, rows: IntArray, index: IntArray) -> FloatArray:
@@ -89,10 +111,10 @@ class Coordinates(ABC):
 class Logits(Coordinates):
     """η_k, the logit of state k against the reference: θ = softmax(η), ∂ ln θ_k / ∂η_m = δ_km − θ_m."""
 
-    def along(self, statistics: FloatArray) -> FloatArray:
-        """Return n_m − θ_m n_l, n_l the sum over the row."""
-        totals = self.row_sums(statistics)[..., self.row_of_free]
-        return np.asarray(statistics[..., self.free] - self.theta[self.free] * totals)
+    def __init__(self, row_start: IntArray, theta: FloatArray, left_out: BoolArray) -> None:
+        super().__init__(row_start, theta, left_out)
+        self.own, self.each = np.ones(len(self.free)), np.full(len(theta), -1.0)
+        self.shared = theta[self.free]
 
     def complete(self, counts: FloatArray, rows: IntArray, index: IntArray) -> FloatArray:
         """Return N_l (diag θ − θθᵀ): how N_l is divided over the states does not matter."""
@@ -110,18 +132,17 @@ class Logits(Coordinates):
         theta, own = self.theta[self.free[index]], counts[self.free[index]]
         mixed = own[:, :, None] * theta[:, None, :]
         totals = self.row_sums(counts)[rows, None, None]
-        return (
-            _diagonal(own) - mixed - mixed.transpose(0, 2, 1) + totals * theta[:, :, None] * theta[:, None, :]
-        )
+        return _diagonal(own) - mixed - mixed.transpose(0, 2, 1) + totals * theta[:, :, None] * theta[:, None, :]
 
 
 class Probabilities(Coordinates):
     """θ_k themselves; the reference is 1 − Σ θ_k, ∂ ln θ_k / ∂θ_m = δ_km / θ_m − [k is the reference] / θ_k."""
 
-    def along(self, statistics: FloatArray) -> FloatArray:
-        """Return n_m / θ_m − n_k / θ_k, k the reference."""
-        references = statistics[..., self.reference] / self.theta[self.reference]
-        return np.asarray(statistics[..., self.free] / self.theta[self.free] - references[..., self.row_of_free])
+    def __init__(self, row_start: IntArray, theta: FloatArray, left_out: BoolArray) -> None:
+        super().__init__(row_start, theta, left_out)
+        self.own, self.each = 1.0 / theta[self.free], np.zeros(len(theta))
+        self.each[self.reference] = -1.0 / theta[self.reference]
+        self.shared = np.ones(len(self.free))
 
     def complete(self, counts: FloatArray, rows: IntArray, index: IntArray) -> FloatArray:
         """Return diag(N_m / θ_m²) + N_k / θ_k², k the reference."""

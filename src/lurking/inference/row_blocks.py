@@ -123,7 +123,7 @@ class BlockEngine(Engine):
             for done, (codes, weights) in enumerate(blocks, 1):
                 engine = make(layout, codes, weights, prune)
                 self.complete_counts += engine.complete_counts
-                self.pieces += [_kept(piece, shelf) for piece in _pieces(engine)]
+                self.pieces += [_kept(piece, shelf) for piece in pieces_of(engine)]
                 self.progress.update(done)
         finally:
             self.progress.end()
@@ -170,10 +170,10 @@ def _not_kept() -> TooLarge:
     return TooLarge("rows that are worked on in blocks are not kept; ask the fitted network about a smaller table")
 
 
-def _pieces(engine: Engine) -> list[Piece]:
+def pieces_of(engine: Engine) -> list[Piece]:
     """Return the programs of an engine without its constant counts, which are added for all blocks together."""
     if isinstance(engine, MixedEngine):
-        return [piece for part in engine.parts for piece in _pieces(part)]
+        return [piece for part in engine.parts for piece in pieces_of(part)]
     if isinstance(engine, JunctionEngine):
         return [Piece(engine.active, part.program, engine.cost / len(engine.parts)) for part in engine.parts]
     if isinstance(engine, EnumerationEngine):

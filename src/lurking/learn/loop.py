@@ -44,6 +44,7 @@ class Status(Enum):
     CLOSED_FORM = "closed form: nothing that matters is unobserved"
     SAMPLED = "sampled: the standard error asked for was reached and the diagnostics agree"
     UNTRUSTED = "the diagnostics disagree: do not trust the standard error; raise the budget"
+    SINGULAR = "the curvature has directions that are flat, fall or end at a boundary; they are left out of the value"
 
     @property
     def sentence(self) -> str:

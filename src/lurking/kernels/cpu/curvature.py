@@ -60,3 +60,73 @@ def pairs_into(
                 used[f] = column[gather[cells[row, f] + s]]
                 for other in range(f):
                     pairs[used[f], used[other]] += mass
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def carry_into(
+    square: FloatArray,
+    row_start: IntArray,
+    free: IntArray,
+    own: FloatArray,
+    each: FloatArray,
+    shared: FloatArray,
+    result: FloatArray,
+) -> None:
+    """Write JᵀXJ of X = `square` (Q, Q) or larger to `result` (d, d), which holds zeros.
+
+    J_km = δ_km own_m + each_k shared_m within a table row, 0 between two of them. Table row l takes the positions
+    row_start[l] … row_start[l + 1], and the coordinates of those that are `free` (d,).
+    """
+    d = free.shape[0]
+    rows = row_start.shape[0] - 1
+    begin = np.zeros(rows + 1, np.int64)
+    for row in range(rows):
+        begin[row + 1] = begin[row]
+        while begin[row + 1] < d and free[begin[row + 1]] < row_start[row + 1]:
+            begin[row + 1] += 1
+    line, together = np.empty(d), np.empty(d)
+    for row in range(rows):
+        first, last = begin[row], begin[row + 1]
+        if first == last:
+            continue
+        is_used = False
+        together[:] = 0.0
+        m = first
+        for k in range(row_start[row], row_start[row + 1]):
+            has_line = _carry_line(square[k], row_start, begin, free, own, each, shared, line)
+            if has_line:
+                is_used = True
+                together += each[k] * line
+            if m < last and free[m] == k:
+                if has_line:
+                    result[m] += own[m] * line
+                m += 1
+        if is_used:
+            for m in range(first, last):
+                result[m] += shared[m] * together
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _carry_line(
+    entries: FloatArray,
+    row_start: IntArray,
+    begin: IntArray,
+    free: IntArray,
+    own: FloatArray,
+    each: FloatArray,
+    shared: FloatArray,
+    line: FloatArray,
+) -> bool:
+    """Write xJ of one line x (Q,) to `line` (d,); False when the line is 0, and nothing is written."""
+    top = 0.0
+    for k in range(row_start[-1]):
+        top = max(top, abs(entries[k]))
+    if top == 0.0:
+        return False
+    for row in range(row_start.shape[0] - 1):
+        together = 0.0
+        for k in range(row_start[row], row_start[row + 1]):
+            together += each[k] * entries[k]
+        for m in range(begin[row], begin[row + 1]):
+            line[m] = own[m] * entries[free[m]] + shared[m] * together
+    return True
