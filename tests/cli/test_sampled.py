@@ -83,3 +83,9 @@ def test_settings_in_texts():
     }
     for text, expected in texts.items():
         assert in_command_words(text) == expected
+
+
+def test_a_doubtful_value_is_said_to_be_one(done):
+    outcome = done("score", "survey.csv", "--model", "class[5] -> *", "--scores", "ais", "--passes", 600)
+    assert "untrusted" in outcome.out
+    assert outcome.err == "lurking: warning: ais is not to be trusted here: its diagnostics disagree\n"

@@ -112,6 +112,9 @@ def _report_rest(results: list[Result], asked: int, is_interrupted: bool) -> Non
     for result in results:
         for name, refusal in result.refusals.items():
             out.warn(f"{name} was left out: {refusal}")
+        for evidence in result.evidences:
+            if evidence.status in DOUBTFUL:
+                out.warn(f"{evidence.method} is not to be trusted here: {DOUBTFUL[evidence.status]}")
     if is_interrupted:
         evidences = [evidence for result in results for evidence in result.evidences]
         partial = [evidence.method for evidence in evidences if evidence.status is Status.INTERRUPTED]
@@ -119,6 +122,10 @@ def _report_rest(results: list[Result], asked: int, is_interrupted: bool) -> Non
         raise out.Interrupted(f"{len(evidences) - len(partial)} of {asked} scores were finished{rest}")
 
 
+DOUBTFUL = {
+    Status.UNTRUSTED: "its diagnostics disagree",
+    Status.SINGULAR: "the posterior is no peak in some directions",
+}
 Refusal = UndefinedScore | TooLarge
 
 

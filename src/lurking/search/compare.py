@@ -65,7 +65,7 @@ class Comparison:
         return "\n".join([*lines, *(f"note: {note}" for note in self.warnings)])
 
     def to_frame(self) -> Frame:
-        """Return a pandas DataFrame, one row per model: every score, corrected and not, and its probability."""
+        """Return a pandas DataFrame, one row per model: each score with error and status, corrected, probabilities."""
         columns: dict[str, list[Any]] = {
             "model": [row.name for row in self.rows],
             "structure": [str(row.dag) for row in self.rows],
@@ -75,6 +75,8 @@ class Comparison:
             posterior = self[score]
             columns[score] = [c.evidence.log_z for c in posterior]
             columns[f"{score}_corrected"] = [c.evidence.corrected for c in posterior]
+            columns[f"{score}_std_error"] = [c.evidence.std_error for c in posterior]
+            columns[f"{score}_status"] = [c.evidence.status.name for c in posterior]
             columns[f"{score}_kind"] = [c.evidence.kind.value for c in posterior]
             columns[f"{score}_probability"] = [c.probability for c in posterior]
             columns[f"{score}_corrected_probability"] = [c.corrected_probability for c in posterior]

@@ -84,6 +84,8 @@ def test_frame(comparison):
         expected += [
             score,
             f"{score}_corrected",
+            f"{score}_std_error",
+            f"{score}_status",
             f"{score}_kind",
             f"{score}_probability",
             f"{score}_corrected_probability",

@@ -31,6 +31,7 @@ from lurking.types import FloatArray
 
 MIDDLE = (320, 2560)
 """Sizes between which figure 4a shows VB ahead."""
+NAMES = {"bic": "BIC", "bicp": "BICp", "cs": "CS", "vb": "VB"}
 LEAST_IN_A_BAND = 5
 ENOUGH_DRAWS = 20
 """Draws below which averages over them decide nothing."""
@@ -122,7 +123,7 @@ def _of_correction(study: Study) -> Claim:
         "nowhere worse, 13 times better",
         f"{exchanged[0]} times worse and {exchanged[1]} better with the exchange of hidden variables counted in every "
         f"structure, as the paper seems to do; {kept[0]} and {kept[1]} with the relabelings that keep a structure",
-        exchanged[0] == 0,
+        exchanged[0] == 0 if (exchanged[0] == 0) == (kept[0] == 0) else None,
     )
 
 
@@ -154,7 +155,7 @@ def _of_sampling(study: Study) -> Iterator[Claim]:
         yield Claim(
             "rank of the true structure by sampled evidence",
             "1 from n = 960 on (AIS)",
-            ", ".join(f"n = {n}: {rank[n]:.0f}" for n in sizes),
+            ", ".join(f"n = {n}: {rank[n]:.0f} of {len(draw.sampled[n])} sampled" for n in sizes),
             all(rank[n] == 1 for n in sizes if n >= 960) if sizes[-1] >= 960 else None,
         )
         yield _of_reference(study)
@@ -196,7 +197,7 @@ def _of_many_draws(study: Study) -> Iterator[Claim]:
         ahead = [n for n in middle if median["vb"][n] < median["bic"][n]]
         yield Claim(
             f"VB ranks the true structure above BIC between n = {MIDDLE[0]} and {MIDDLE[1]} (median of {count} draws)",
-            "for the most part above BIC, BICp and CS",
+            "for the most part (and above BICp and CS)",
             f"at {len(ahead)} of {len(middle)} sizes",
             len(ahead) == len(middle) if decides else None,
         )
@@ -213,7 +214,7 @@ def _of_many_draws(study: Study) -> Iterator[Claim]:
     yield Claim(
         f"VB ranks the true structure first most often at n = {largest}",
         "figure 5a",
-        ", ".join(f"{method.upper()} {rate:.2f}" for method, rate in rates.items()),
+        ", ".join(f"{NAMES[method]} {rate:.2f}" for method, rate in rates.items()),
         rates["vb"] > others if decides else None,
     )
     late = {
@@ -252,4 +253,5 @@ def _beyond(study: Study) -> Iterator[Claim]:
         f"n = {n}: {mean['sampled'][k]:.1f} (VB {mean['vb'][k]:.1f}, CS {mean['cs'][k]:.1f}; {gaps[k]:.1f} nats)"
         for k, n in enumerate(sizes)
     )
-    yield Claim(f"mean rank of the true structure by sampled evidence, {len(some)} draws", "not computed", text, None)
+    drawn = f"{len(some)} draw{'s' * (len(some) > 1)}"
+    yield Claim(f"mean rank of the true structure by sampled evidence, {drawn}", "not computed", text, None)

@@ -20,12 +20,14 @@ from lurking.report.study import Panel, plot_panels, plot_scores, save
 from lurking.runtime.files import write_whole
 
 FIGURE2_SIZES: Final = (10, 160, 640, 1280, 2560, 5120, 10240)
+WRITTEN: Final = ("beyond.*", "approach.*", "scores.csv", "times.csv", "summary.md")
 Table = tuple[list[str], list[list[Any]]]
 """Header and rows."""
 
 
 def write(study: Study, folder: Path, command: str) -> list[Path]:
     """Write figures, tables and the summary; return their paths."""
+    _clear(folder)
     files = figures(study, folder)
     for name, (header, rows) in tables(study).items():
         text = io.StringIO()
@@ -35,6 +37,13 @@ def write(study: Study, folder: Path, command: str) -> list[Path]:
         files.append(write_whole(folder / f"{name}.csv", text.getvalue()))
     files.append(write_whole(folder / "summary.md", summary(study, command)))
     return files
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an earlier study wrote here: its figures must not lie beside the tables of another one."""
+    for pattern in ("figure?.*", "figure3?.csv", "table?.csv", "*draws-*.csv", *WRITTEN):
+        for path in folder.glob(pattern):
+            path.unlink()
 
 
 def figures(study: Study, folder: Path) -> list[Path]:
@@ -83,7 +92,8 @@ def _many(study: Study, folder: Path) -> list[Path]:
             Panel("(c) mean posterior probability", "probability", _lines(found_sampled["mean posterior"], shown)),
         ]
         some = sum(bool(draw.sampled) for draw in study.draws)
-        files += save(plot_panels(panels, f"With sampled evidence, over {some} draws"), folder, "beyond")
+        heading = f"With sampled evidence, over {some} draw{'s' * (some > 1)}"
+        files += save(plot_panels(panels, heading), folder, "beyond")
     return files
 
 
@@ -200,6 +210,7 @@ def summary(study: Study, command: str) -> str:
         "# The study of Beal & Ghahramani (2006), done again",
         f"Made by `{command}`. Random numbers are fixed by the seed, {study.config.seed}; the rows of the printed "
         "parameters are always the same. The paper does not print its own: compare trends.",
+        _legend(study),
         "## Claims",
         _claims_text(claims(study)),
         "## Rank of the true structure (table 2; the paper's in brackets)",
@@ -212,6 +223,20 @@ def summary(study: Study, command: str) -> str:
         f"and {paper.HOURS[1]} hours (VB).",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _legend(study: Study) -> str:
+    """Return what the names in the tables stand for, and which structures were sampled."""
+    nats, most = study.config.nats, study.config.most
+    near = "all structures" if nats is None else f"the structures within {nats:.0f} nats of the best bound"
+    few = "" if most is None else f", {most} at most,"
+    return (
+        "Names: a star, as in `vb*`, says without ln S, the logarithm of the number of relabelings; without a star it "
+        "is added. F is the VB bound. `ais` is the paper's sampler, AIS(1) one chain of it and AIS(5) five; `sampled` "
+        f"is the variational path on {near}{few} and the true one. KL is from the sampled posterior over these to each "
+        "score's over all structures. A dash says that this run does not decide. Pictures: figure2 to figure6, "
+        "`approach` (F and BIC) and `beyond` (draws with sampled evidence)."
+    )
 
 
 def _claims_text(found: Sequence[Claim]) -> str:
@@ -255,7 +280,12 @@ def _short(value: Any) -> str:
 
 def _rounded(table: Table) -> Table:
     header, rows = table
-    return header, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    return header, [[_digits(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+
+
+def _digits(value: float) -> str:
+    """Return a number with three digits, or all digits before the point if there are more."""
+    return f"{value:.0f}" if abs(value) >= 100.0 else f"{value:.3g}"
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
