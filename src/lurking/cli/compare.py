@@ -39,6 +39,7 @@ def compare(
     dimension: opt.DimensionOption = None,
     start: opt.StartOption = None,
     budget: opt.BudgetOption = None,
+    basis: opt.BasisOption = None,
     path: opt.PathOption = None,
     target: opt.TargetOption = None,
     passes: opt.PassesOption = None,
@@ -65,7 +66,8 @@ def compare(
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
     sampling = {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains}
-    own = opt.of_scores(names, {"at": at, "dimension": dimension, "start": start, "budget": budget, **sampling})
+    fitted = {"at": at, "dimension": dimension, "start": start, "budget": budget, "basis": basis}
+    own = opt.of_scores(names, fitted | sampling)
     dags = _models(models, model)
     table = opt.read_data(
         data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory

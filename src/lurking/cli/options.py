@@ -95,6 +95,9 @@ StartOption = Annotated[str | None, typer.Option("--start", help="Start of vb: p
 BudgetOption = Annotated[
     int | None, typer.Option("--budget", parser=whole, metavar="N", help="Count tables that exact may hold.")
 ]
+BasisOption = Annotated[
+    str | None, typer.Option("--basis", help="Coordinates of laplace: logit (default) or probability.")
+]
 PathOption = Annotated[
     str | None,
     typer.Option("--path", help="Path of ais: variational (default), prior, parameters or completions."),
