@@ -19,7 +19,8 @@ SIZES = (640, 2560)
 
 @pytest.fixture(scope="module")
 def draws(tmp_path_factory):
-    config = replace(seeded(Config(), 1), sizes=SIZES, annealed_sizes=(), reference_sizes=(), draws=12, sampled_draws=0)
+    nowhere = {"annealed_sizes": (), "reference_sizes": (), "sampled_sizes": ()}
+    config = replace(seeded(Config(), 1), sizes=SIZES, draws=12, sampled_draws=0, **nowhere)
     with Store(tmp_path_factory.mktemp("study") / "kept.sqlite") as store:
         return run(config, store).draws
 
