@@ -65,9 +65,8 @@ def compare(
     """Rank several structures by their evidence."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
-    sampling = {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains}
-    fitted = {"at": at, "dimension": dimension, "start": start, "budget": budget, "basis": basis}
-    own = opt.of_scores(names, fitted | sampling)
+    given = {"at": at, "dimension": dimension, "start": start, "budget": budget, "basis": basis, "path": path}
+    own = opt.of_scores(names, given | {"target": target, "passes": passes, "steps": steps, "chains": chains})
     dags = _models(models, model)
     table = opt.read_data(
         data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory

@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -346,7 +345,6 @@ with Store(Path(sys.argv[1])) as store:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_killed_at_random_moments_it_comes_to_the_same(tiny, tmp_path):
     study, _ = tiny
     path, moments = tmp_path / "kept.sqlite", random.Random(3)
@@ -358,7 +356,7 @@ def test_killed_at_random_moments_it_comes_to_the_same(tiny, tmp_path):
             while process.poll() is None and _count(path) <= grown[-1]:
                 time.sleep(0.01)
             time.sleep(0.4 * moments.random())
-            process.send_signal(signal.SIGKILL)
+            process.kill()
         grown.append(_count(path))
     assert grown[-1] > 4
     with Store(path) as store:
