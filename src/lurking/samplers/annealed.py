@@ -1,4 +1,6 @@
-"""Evidence by annealing from flattened variational modes: pilot, two settings that must agree, honest errors.
+"""Evidence by annealing from flattened modes: settling, pilot, two settings that must agree, honest errors.
+
+The modes are variational ones, moved by a short Gibbs run to the moments of the posterior around them (`settled`).
 
 A *replicate* is one population per mode; its estimate Σ_m w_m · S ρ_m is unbiased for p(y) (see `Sharing`). In a pilot
 the flattenings c are compared by the mean of ln p̂, which is below ln p(y) by Jensen's inequality and the nearer the
@@ -26,6 +28,7 @@ from lurking.samplers.annealing import Populations, anneal, spaced_by_spread
 from lurking.samplers.diagnostics import effective_sample_size, log_mean, pareto_k, relative_error
 from lurking.samplers.modes import Mode, variational_modes
 from lurking.samplers.paths import ProductPath, flattened_path
+from lurking.samplers.settling import passes_of, settled, thinning
 from lurking.types import FloatArray
 
 FLATTENINGS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
@@ -33,6 +36,8 @@ ABOUT_AS_WELL = 2.0
 """Nats by which the mean ln p̂ of a flattening may lie below the best one in the pilot."""
 POWERS = (0.0, 0.1, 0.25, 1.0)
 PILOT_STEPS, PILOT_PARTICLES, PILOT_REPLICATES = 48, 8, 3
+SETTLING = 0.1
+"""Share of the budget that settling may take, as far as it can do with less than it likes."""
 LEAST_STEPS = 4
 REPLICATES = 4
 """Replicates of each setting in a round."""
@@ -137,9 +142,11 @@ class _Run:
 
     def __init__(self, problem: Problem, fit_options: FitOptions, options: AnnealOptions) -> None:
         self.problem, self.options, self.running = problem, options, fit_options
-        self.modes: list[Mode] = variational_modes(problem, fit_options, options.modes)
         self.seeds = seed_sequence(fit_options.seed)
-        self.spent = 0
+        modes = variational_modes(problem, fit_options, options.modes)
+        thin = thinning(options.budget * SETTLING / len(modes))
+        self.modes: list[Mode] = settled(problem, modes, thin, self.seeds.spawn(len(modes)), fit_options.stop)
+        self.spent = len(modes) * passes_of(thin)
 
     def evidence(self) -> Annealed:
         """Pilot, then rounds."""

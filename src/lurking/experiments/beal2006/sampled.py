@@ -23,7 +23,7 @@ from lurking.samplers.diagnostics import log_mean
 from lurking.samplers.metropolis import anneal_parameters, schedule
 from lurking.types import FloatArray
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Part of every key: raised when the same configuration would give other numbers."""
 STRENGTH: Final = 2000.0
 
