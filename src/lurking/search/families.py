@@ -7,6 +7,7 @@ A decomposable score of a structure is a sum over variables of a term that depen
 from __future__ import annotations
 
 import math
+from threading import Lock
 from typing import Protocol, final
 
 import numpy as np
@@ -103,6 +104,7 @@ class FamilyScores:
         self._scores: dict[Family, float] = {}
         self._additions: dict[Family, FloatArray] = {}
         self._evaluated = 0
+        self._counting = Lock()
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -170,7 +172,8 @@ class FamilyScores:
         alphas = self._pseudo_counts(of_family, states)
         values = np.empty(len(candidates))
         additions_into(self._codes, self._sizes, self._weights, keys, n_keys, node, candidates, alphas, values)
-        self._evaluated += len(candidates)
+        with self._counting:
+            self._evaluated += len(candidates)
         if self._score == "bic":
             values -= 0.5 * math.log(self._n) * (states - 1.0) * of_family
         return values
