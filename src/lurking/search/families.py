@@ -24,6 +24,8 @@ from lurking.types import AnyArray, FloatArray, IntArray
 FAMILY_SCORES = ("bd", "bdeu", "bic")
 MOST_CONFIGURATIONS = 1e300
 MOST_CELLS = 2**27
+MOST_KEPT = 2**23
+"""Scores of additions that are kept; beyond, all are forgotten and found again when they are asked for."""
 MANY_CONFIGURATIONS = "the family of {name!r} with {count} parents has too many parent configurations; set max_parents"
 
 Family = tuple[int, tuple[int, ...]]
@@ -48,7 +50,7 @@ class FamilyScorer(Protocol):
 
     @property
     def n_evaluated(self) -> int:
-        """How many different families were counted and scored so far."""
+        """How many families were scored so far."""
         ...
 
     def score(self, node: int, parents: tuple[int, ...]) -> float:
@@ -77,7 +79,7 @@ def score_of(scorer: FamilyScorer, dag: Dag) -> float:
 
 @final
 class FamilyScores:
-    """Scores of families on a complete categorical table; every family is counted once and its score kept.
+    """Scores of families on a complete categorical table; a family is counted once and its score kept.
 
     score : "bd" (exact evidence with Dirichlet priors; a number as `prior` is the pseudo-count λ of every cell, 1 gives
         the K2 score), "bdeu" (the same with λ = ess / (q r); a number as `prior` is the equivalent sample size ess), or
@@ -103,6 +105,7 @@ class FamilyScores:
         self._codes, self._weights = _rows(table)
         self._scores: dict[Family, float] = {}
         self._additions: dict[Family, FloatArray] = {}
+        self._chain: tuple[tuple[int, IntArray, int], ...] = ((-1, np.zeros(len(self._weights), np.int64), 1),)
         self._evaluated = 0
         self._counting = Lock()
 
@@ -118,7 +121,7 @@ class FamilyScores:
 
     @property
     def n_evaluated(self) -> int:
-        """How many different families were counted and scored so far."""
+        """How many families were counted and scored so far."""
         return self._evaluated
 
     def score(self, node: int, parents: tuple[int, ...]) -> float:
@@ -138,6 +141,8 @@ class FamilyScores:
         family = (node, parents)
         kept = self._additions.get(family)
         if kept is None:
+            if len(self._additions) * len(self._variables) > MOST_KEPT:
+                self._additions, self._scores = {}, {}
             kept = self._additions.setdefault(family, np.full(len(self._variables), np.nan))
         missing = candidates[np.isnan(kept[candidates])]
         if missing.size:
@@ -188,13 +193,20 @@ class FamilyScores:
         """Return one number for each row that tells the configurations of the parents apart, and their bound."""
         from lurking.kernels.cpu.families import refine_into
 
-        keys: IntArray = np.zeros(self._codes.shape[1], np.int64)
-        n_keys = 1
-        for parent in parents:
+        # Of searches that add parent after parent, the next family shares its first parents with the last one. The
+        # chain is replaced as a whole, so that threads never see half of one.
+        chain = self._chain
+        shared = 0
+        while shared < min(len(parents), len(chain) - 1) and chain[shared + 1][0] == parents[shared]:
+            shared += 1
+        chain = chain[: shared + 1]
+        for parent in parents[shared:]:
+            _, keys, n_keys = chain[-1]
             finer = np.empty_like(keys)
-            n_keys = refine_into(keys, n_keys, self._codes[parent], self._cardinalities[parent], finer)
-            keys = finer
-        return keys, n_keys
+            n_finer = refine_into(keys, n_keys, self._codes[parent], self._cardinalities[parent], finer)
+            chain = (*chain, (parent, finer, n_finer))
+        self._chain = chain
+        return chain[-1][1], chain[-1][2]
 
 
 def check_complete(table: Table) -> None:
