@@ -27,7 +27,7 @@ from lurking.search.greedy import ClimbRules, Searched, Step, climb
 from lurking.search.trees import tree
 from lurking.types import FloatArray, Frame, read_only
 
-METHODS = {"tabu": {"restarts": 10, "patience": 100}, "greedy": {"restarts": 0, "patience": 0}, "exact": {}}
+METHODS = {"tabu": {"restarts": 100, "patience": 10}, "greedy": {"restarts": 0, "patience": 0}, "exact": {}}
 """The methods with their default restarts and patience."""
 
 
@@ -125,8 +125,8 @@ def search(
     tiers : lists of names; no arc leads from a later list to an earlier one.
     method : "tabu", "greedy" (plain hill climbing), or "exact" (the best of all structures, up to about 20 variables).
     start : "empty" (the required arcs alone; the default), "tree" (Chow & Liu's), or a structure.
-    restarts : climbs from perturbed best structures; 10 for "tabu", 0 for "greedy".
-    patience : steps without a new best before a climb ends; 100 for "tabu", 0 for "greedy".
+    restarts : climbs from perturbed best structures; 100 for "tabu", 0 for "greedy".
+    patience : steps without a new best before a climb ends; 10 for "tabu", 0 for "greedy".
     time_limit : seconds after which the best structure so far is returned.
     workers : threads for the first pass over all pairs; they never change a result.
     """

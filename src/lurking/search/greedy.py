@@ -4,7 +4,7 @@ All three are one climb. In every step the single-arc move with the highest gain
 deletions, then reversals, each by parent and child). Plain hill climbing ends when no gain is positive. Tabu search
 goes on for `patience` steps without a new best, downhill if need be, and never goes to a structure that the climb has
 been at. A restart walks from the best structure to a random equivalent one by reversals of covered arcs (Castelo &
-Kočka 2003), makes a few random moves, and climbs again.
+Kočka 2003), takes away all arcs of a few neighbouring variables, and climbs again.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ class ClimbRules:
 
     patience : steps without a new best before a climb ends; 0 is plain hill climbing, more is tabu search.
     restarts : climbs from perturbed best structures after the first one.
-    perturbation : random moves at most at the beginning of each restart.
+    perturbation : the most variables whose arcs are all taken away at the beginning of a restart.
     time_limit : seconds, or None.
+    workers : threads that find the first gains of all moves; later ones are few, and found one after the other.
     """
 
     patience: int = 0
     restarts: int = 0
-    perturbation: int = 5
+    perturbation: int = 10
     time_limit: float | None = None
     seed: Seed = 0
     workers: int | None = 1
@@ -86,7 +87,7 @@ def climb(scorer: FamilyScorer, start: Dag, constraints: Constraints, rules: Cli
     status = Status.LOCAL_OPTIMUM
     rules.progress.begin("climbs", rules.restarts + 1)
     try:
-        search.place(search.best_arcs)
+        search.place(search.best_arcs, rules.workers)
         search.climb(0)
         seeds = seed_sequence(rules.seed)
         for number in range(1, rules.restarts + 1):
@@ -136,10 +137,10 @@ class _Search:
         pairs = [(self.names[x], self.names[y]) for y, x in np.argwhere(self.best_arcs.T)]
         return Dag(self.start.nodes, pairs, self.start.hidden)
 
-    def place(self, arcs: BoolArray) -> None:
+    def place(self, arcs: BoolArray, workers: int | None = 1) -> None:
         """Go to a structure, and find the gains of every move from there."""
         self.arcs = ArcSet.from_matrix(arcs)
-        map_in_order(self.rescore, range(len(self.names)), workers=self.rules.workers)
+        map_in_order(self.rescore, range(len(self.names)), workers=workers)
 
     def rescore(self, y: int) -> None:
         """Find the score of a family and of all that are one arc away from it."""
@@ -208,10 +209,13 @@ class _Search:
         """Return the best move to a structure not visited yet and the key of that structure; None if there is none."""
         left = gains.ravel()
         size = len(self.names)
+        rounding = LEAST_GAIN * abs(self.best_score)
         while True:
-            flat = int(left.argmax())
-            if left[flat] == -np.inf:
+            top = left.max(initial=-np.inf)
+            if top == -np.inf:
                 return None
+            # Equivalent moves gain the same but for rounding, which must not decide where the search goes.
+            flat = int((left >= top - rounding).argmax())
             kind, place = divmod(flat, size * size)
             x, y = divmod(place, size)
             after = key ^ self.keys[x][y] ^ (self.keys[y][x] if kind == 2 else 0)
@@ -233,7 +237,11 @@ class _Search:
         self.history.append(Step(Move(kind, self.names[x], self.names[y]), math.fsum(self.scores), number))
 
     def restart(self, generator: np.random.Generator, number: int) -> None:
-        """Go to the best structure, from there to a random equivalent one, and a few random moves away."""
+        """Go to the best structure, from there to a random equivalent one, and take a neighbourhood apart.
+
+        What holds a local optimum together is that arcs turned the wrong way are mended by further arcs around them.
+        Random single moves do not undo that; building a whole neighbourhood anew does.
+        """
         self.place(self.best_arcs)
         for _ in range(2 * int(self.best_arcs.sum())):
             xs, ys = self.reversible()
@@ -242,12 +250,20 @@ class _Search:
             k = int(generator.integers(len(xs)))
             if self.arcs.is_covered(int(xs[k]), int(ys[k])):
                 self.take(MoveKind.REVERSE, int(xs[k]), int(ys[k]), number)
-        for _ in range(int(generator.integers(self.rules.perturbation + 1))):
-            choices = np.flatnonzero(self.gains().ravel() > -np.inf)
-            if choices.size:
-                size = len(self.names)
-                kind, place = divmod(int(generator.choice(choices)), size * size)
-                self.take(KINDS[kind], *divmod(place, size), number)
+        region = self.neighbourhood(generator)
+        is_loose = self.arcs.arcs & ~self.constraints.required & (region[:, None] | region[None, :])
+        for x, y in np.argwhere(is_loose).tolist():
+            self.take(MoveKind.DELETE, x, y, number)
+
+    def neighbourhood(self, generator: np.random.Generator) -> BoolArray:
+        """Return (p,) a random region of 1 to `perturbation` variables, connected as far as there are neighbours."""
+        size = len(self.names)
+        joined = self.arcs.arcs | self.arcs.arcs.T
+        region = np.zeros(size, np.bool_)
+        for _ in range(min(size, int(generator.integers(1, self.rules.perturbation + 1)))):
+            near = np.flatnonzero(joined[region].any(axis=0) & ~region)
+            region[generator.choice(near if near.size else np.flatnonzero(~region))] = True
+        return region
 
     def key_of_arcs(self) -> int:
         """Return the key of the structure."""
