@@ -87,7 +87,7 @@ def climb(scorer: FamilyScorer, start: Dag, constraints: Constraints, rules: Cli
     status = Status.LOCAL_OPTIMUM
     rules.progress.begin("climbs", rules.restarts + 1)
     try:
-        search.place(search.best_arcs, rules.workers)
+        search.rescore_changed(rules.workers)
         search.climb(0)
         seeds = seed_sequence(rules.seed)
         for number in range(1, rules.restarts + 1):
@@ -126,6 +126,7 @@ class _Search:
         self.best_score = math.fsum(self.scores)
         self.gain_of_adding: FloatArray = np.full((size, size), -np.inf)
         self.gain_of_deleting: FloatArray = np.full((size, size), -np.inf)
+        self.parents_at_gains: list[tuple[int, ...] | None] = [None] * size
         # A structure is known by the exclusive or of its arcs' keys: what a move leads to needs one operation.
         self.keys = np.random.default_rng(0).integers(1, 2**63, (size, size)).tolist()
         self.history: list[Step] = []
@@ -137,14 +138,15 @@ class _Search:
         pairs = [(self.names[x], self.names[y]) for y, x in np.argwhere(self.best_arcs.T)]
         return Dag(self.start.nodes, pairs, self.start.hidden)
 
-    def place(self, arcs: BoolArray, workers: int | None = 1) -> None:
-        """Go to a structure, and find the gains of every move from there."""
-        self.arcs = ArcSet.from_matrix(arcs)
-        map_in_order(self.rescore, range(len(self.names)), workers=workers)
+    def rescore_changed(self, workers: int | None = 1) -> None:
+        """Find the gains of all moves that change a family whose parents are not those of its last gains."""
+        changed = [y for y, parents in enumerate(self.parents_at_gains) if parents != self.arcs.parents(y)]
+        map_in_order(self.rescore, changed, workers=workers)
 
     def rescore(self, y: int) -> None:
         """Find the score of a family and of all that are one arc away from it."""
         parents = self.arcs.parents(y)
+        self.parents_at_gains[y] = parents
         score = self.scorer.score(y, parents)
         self.scores[y] = score
         adding, deleting = self.gain_of_adding[:, y], self.gain_of_deleting[:, y]
@@ -199,7 +201,8 @@ class _Search:
             kind, x, y = np.unravel_index(flat, gains.shape)
             if gain <= LEAST_GAIN * abs(top) and waited >= self.rules.patience:
                 return
-            self.take(KINDS[int(kind)], int(x), int(y), number)
+            for changed in self.take(KINDS[int(kind)], int(x), int(y), number):
+                self.rescore(changed)
             visited.add(key)
             score = self.history[-1].score
             waited = 0 if score > top + LEAST_GAIN * abs(top) else waited + 1
@@ -223,18 +226,16 @@ class _Search:
                 return flat, after
             left[flat] = -np.inf
 
-    def take(self, kind: MoveKind, x: int, y: int, number: int) -> None:
-        """Make a move, find what it changed, and keep the structure if it is the best so far."""
-        for changed in self.make(kind, x, y):
-            self.rescore(changed)
-        self.note(kind, x, y, number)
-        score = self.history[-1].score
+    def take(self, kind: MoveKind, x: int, y: int, number: int) -> tuple[int, ...]:
+        """Make a move, keep the structure if it is the best so far, and return whose gains are out of date."""
+        changed = self.make(kind, x, y)
+        for child in changed:
+            self.scores[child] = self.scorer.score(child, self.arcs.parents(child))
+        score = math.fsum(self.scores)
+        self.history.append(Step(Move(kind, self.names[x], self.names[y]), score, number))
         if score > self.best_score + LEAST_GAIN * abs(self.best_score):
             self.best_score, self.best_arcs = score, self.arcs.arcs.copy()
-
-    def note(self, kind: MoveKind, x: int, y: int, number: int) -> None:
-        """Write a move that was made into the history."""
-        self.history.append(Step(Move(kind, self.names[x], self.names[y]), math.fsum(self.scores), number))
+        return changed
 
     def restart(self, generator: np.random.Generator, number: int) -> None:
         """Go to the best structure, from there to a random equivalent one, and take a neighbourhood apart.
@@ -242,18 +243,28 @@ class _Search:
         What holds a local optimum together is that arcs turned the wrong way are mended by further arcs around them.
         Random single moves do not undo that; building a whole neighbourhood anew does.
         """
-        self.place(self.best_arcs)
-        for _ in range(2 * int(self.best_arcs.sum())):
-            xs, ys = self.reversible()
-            if not len(xs):
-                break
-            k = int(generator.integers(len(xs)))
-            if self.arcs.is_covered(int(xs[k]), int(ys[k])):
-                self.take(MoveKind.REVERSE, int(xs[k]), int(ys[k]), number)
+        self.arcs = ArcSet.from_matrix(self.best_arcs)
+        self.scores[:] = [self.scorer.score(y, self.arcs.parents(y)) for y in range(len(self.names))]
+        self.walk_class(generator, number)
         region = self.neighbourhood(generator)
         is_loose = self.arcs.arcs & ~self.constraints.required & (region[:, None] | region[None, :])
         for x, y in np.argwhere(is_loose).tolist():
             self.take(MoveKind.DELETE, x, y, number)
+        self.rescore_changed()  # of the structures on the way nobody asks what could be done there
+
+    def walk_class(self, generator: np.random.Generator, number: int) -> None:
+        """Reverse covered arcs at random, two tries for each arc.
+
+        The reversal of a covered arc closes no cycle and leaves the largest number of parents as it is, so only the
+        constraints on single arcs can forbid it.
+        """
+        arcs = np.argwhere(self.arcs.arcs).tolist()
+        is_free = self.constraints.allowed.T & ~self.constraints.required
+        for k in generator.integers(len(arcs), size=2 * len(arcs)).tolist() if arcs else ():
+            x, y = arcs[k]
+            if is_free[x, y] and self.arcs.is_covered(x, y):
+                self.take(MoveKind.REVERSE, x, y, number)
+                arcs[k] = [y, x]
 
     def neighbourhood(self, generator: np.random.Generator) -> BoolArray:
         """Return (p,) a random region of 1 to `perturbation` variables, connected as far as there are neighbours."""

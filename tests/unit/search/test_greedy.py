@@ -206,3 +206,20 @@ def test_the_tree_keeps_constraints(table):
     found = tree(FamilyScores(table, "bdeu"), rules)
     rules.check(found)
     assert ("f", "a") in found.edges
+
+
+def test_a_restart_walks_in_the_class_and_then_takes_arcs_away(table):
+    """Under BDeu the reversals at the beginning of a restart keep the best score; deletions follow, then the climb."""
+    found = search(table, rules=ClimbRules(restarts=8, perturbation=2))
+    walked = 0
+    for number in range(1, 9):
+        steps = [step for step in found.history if step.climb == number]
+        best = max(step.score for step in found.history if step.climb < number)
+        turns = list(itertools.takewhile(lambda step: step.move.kind is MoveKind.REVERSE, steps))
+        walked += len(turns)
+        assert all(step.score == pytest.approx(best, abs=1e-7) for step in turns)
+        rest = steps[len(turns) :]
+        taken = list(itertools.takewhile(lambda step: step.move.kind is MoveKind.DELETE, rest))
+        scores = [step.score for step in rest[len(taken) :]]
+        assert scores == sorted(scores)
+    assert walked > 0
