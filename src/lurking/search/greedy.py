@@ -144,7 +144,9 @@ class _Search:
         map_in_order(self.rescore, changed, workers=workers)
 
     def rescore(self, y: int) -> None:
-        """Find the score of a family and of all that are one arc away from it."""
+        """Find the score of a family and of all that are one arc away from it; nothing once the search is over."""
+        if self.is_over():
+            return
         parents = self.arcs.parents(y)
         self.parents_at_gains[y] = parents
         score = self.scorer.score(y, parents)

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import lurking as lk
+from lurking.expfam.dirichlet import log_evidence
 from lurking.graph.moves import MoveKind
 from lurking.graph.spaces import all_dags
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Silent
 from lurking.search.constraints import Constraints
+from lurking.search.exhaustive import optimum
 from lurking.search.families import FamilyScores, score_of
 from lurking.search.greedy import ClimbRules, climb
 from lurking.search.trees import tree
@@ -223,3 +225,39 @@ def test_a_restart_walks_in_the_class_and_then_takes_arcs_away(table):
         scores = [step.score for step in rest[len(taken) :]]
         assert scores == sorted(scores)
     assert walked > 0
+
+
+class SoftScores:
+    """A scorer of fractional counts that knows no table: a joint distribution over the variables times n."""
+
+    def __init__(self, joint, n):
+        self.joint, self.n = joint, n
+        self.variables = tuple(f"v{k}" for k in range(joint.ndim))
+        self.cardinalities = joint.shape
+        self.n_evaluated = 0
+
+    def score(self, node, parents):
+        self.n_evaluated += 1
+        others = tuple(k for k in range(self.joint.ndim) if k not in (node, *parents))
+        counts = self.n * np.moveaxis(self.joint, node, -1).sum(axis=tuple(k - (k > node) for k in others))
+        counts = counts.reshape(-1, self.cardinalities[node])
+        rows = np.arange(0, counts.size + 1, counts.shape[1])
+        return log_evidence(rows, np.ones(counts.size), counts.ravel())
+
+    def scores_of_additions(self, node, parents, candidates):
+        return np.array([self.score(node, tuple(sorted((*parents, int(c))))) for c in candidates])
+
+    def scores_of_deletions(self, node, parents):
+        return np.array([self.score(node, parents[:k] + parents[k + 1 :]) for k in range(len(parents))])
+
+
+def test_any_scorer_drives_the_search():
+    joint = np.random.default_rng(5).dirichlet(np.full(24, 0.5)).reshape(2, 3, 2, 2)
+    scorer = SoftScores(joint, 77.7)
+    start = lk.Dag(scorer.variables, [("v0", "v1")], {"v0": 2})
+    found = climb(scorer, start, Constraints.from_options(scorer.variables), ClimbRules(patience=10, restarts=10))
+    best = max(score_of(scorer, dag) for dag in all_dags(scorer.variables))
+    assert found.score == pytest.approx(best, rel=1e-12)
+    assert dict(found.best.hidden) == {"v0": 2}
+    exact = optimum(scorer, Constraints.from_options(scorer.variables))
+    assert exact.score == pytest.approx(best, rel=1e-12)
