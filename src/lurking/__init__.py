@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from lurking.evidence.base import Evidence as Evidence
     from lurking.evidence.base import Kind as Kind
     from lurking.graph.dag import Dag as Dag
+    from lurking.graph.equivalence import Cpdag as Cpdag
+    from lurking.graph.equivalence import structural_hamming_distance as structural_hamming_distance
     from lurking.graph.spaces import bipartite as bipartite
     from lurking.inference.network import Network as Network
     from lurking.inference.problem import Problem as Problem
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
     from lurking.models.discrete.prior import Prior as Prior
     from lurking.report.profiles import plot_profiles as plot_profiles
     from lurking.samplers.gibbs import gibbs as gibbs
+    from lurking.search.api import EdgePosterior as EdgePosterior
+    from lurking.search.api import SearchResult as SearchResult
+    from lurking.search.api import edge_posterior as edge_posterior
+    from lurking.search.api import search as search
     from lurking.search.calibration import calibrate as calibrate
     from lurking.search.compare import Comparison as Comparison
     from lurking.search.compare import compare as compare
@@ -45,7 +51,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Comparison": "lurking.search.compare",
+    "Cpdag": "lurking.graph.equivalence",
     "Dag": "lurking.graph.dag",
+    "EdgePosterior": "lurking.search.api",
     "Evidence": "lurking.evidence.base",
     "Fit": "lurking.learn.fit",
     "Kind": "lurking.evidence.base",
@@ -54,6 +62,7 @@ _HOME = {
     "Network": "lurking.inference.network",
     "Prior": "lurking.models.discrete.prior",
     "Problem": "lurking.inference.problem",
+    "SearchResult": "lurking.search.api",
     "Status": "lurking.learn.loop",
     "StructurePosterior": "lurking.search.posterior",
     "Table": "lurking.data.table",
@@ -63,6 +72,7 @@ _HOME = {
     "carcinoma": "lurking.data.datasets",
     "compare": "lurking.search.compare",
     "discretise": "lurking.data.discretise",
+    "edge_posterior": "lurking.search.api",
     "fit": "lurking.learn.api",
     "gibbs": "lurking.samplers.gibbs",
     "gss82": "lurking.data.datasets",
@@ -71,7 +81,9 @@ _HOME = {
     "read_models": "lurking.io.models_file",
     "read_network": "lurking.io.networks",
     "score": "lurking.evidence.api",
+    "search": "lurking.search",
     "stouffer_toby": "lurking.data.datasets",
+    "structural_hamming_distance": "lurking.graph.equivalence",
     "write_network": "lurking.io.networks",
 }
 
@@ -82,7 +94,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that `import lurking` stays cheap."""
     if name not in _HOME:
         raise AttributeError(f"module 'lurking' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    home = import_module(_HOME[name])
+    # `search` is a package that can be called, for a function of that name would hide it.
+    value = home if home.__name__ == f"lurking.{name}" else getattr(home, name)
     globals()[name] = value
     return value
 

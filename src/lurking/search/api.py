@@ -1,0 +1,223 @@
+"""`lurking.search` and `lurking.edge_posterior`: structures learnt from data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lurking.data.frames import pandas_frame
+from lurking.data.table import Table, as_table
+from lurking.errors import OptionError, StructureError, UnknownNameError
+from lurking.graph.dag import Dag
+from lurking.graph.equivalence import Cpdag, cpdag
+from lurking.learn.loop import Status
+from lurking.models.discrete.prior import Prior
+from lurking.runtime.checks import check_whole, is_number
+from lurking.runtime.executor import StopFlag
+from lurking.runtime.progress import Progress, Silent
+from lurking.runtime.rng import Seed, seed_sequence
+from lurking.search.constraints import Arcs, Constraints
+from lurking.search.exhaustive import edge_probabilities, optimum
+from lurking.search.families import FamilyScorer, FamilyScores
+from lurking.search.greedy import ClimbRules, Searched, Step, climb
+from lurking.search.trees import tree
+from lurking.types import FloatArray, Frame, read_only
+
+METHODS = {"tabu": {"restarts": 100, "patience": 10}, "greedy": {"restarts": 0, "patience": 0}, "exact": {}}
+"""The methods with their default restarts and patience."""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """Outcome of `search`.
+
+    Attributes
+    ----------
+    best : the structure with the highest score that was met.
+    score : its score, on the scale of ln p(data | structure), every constant kept.
+    scored_by : name of the score.
+    status : why the search ended; OPTIMUM is the only one that promises that nothing is better.
+    history : every move with the score after it; empty for method="exact".
+    n_evaluated : number of families that were scored.
+    """
+
+    best: Dag
+    score: float
+    scored_by: str
+    status: Status
+    history: tuple[Step, ...] = field(repr=False)
+    n_evaluated: int
+
+    @cached_property
+    def cpdag(self) -> Cpdag:
+        """The equivalence class of the best structure: arcs that the whole class shares, lines for the others."""
+        return cpdag(self.best)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.best}\n{self.scored_by} = {self.score:.4f}, {self.n_evaluated} families scored, "
+            f"{len(self.history)} moves; {self.status.sentence}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class EdgePosterior:
+    """Posterior probabilities of arcs; `probabilities[x, y]` (p, p) is that of variables[x] → variables[y]."""
+
+    variables: tuple[str, ...]
+    probabilities: FloatArray = field(repr=False)
+    over: str
+
+    def probability(self, parent: str, child: str) -> float:
+        """Return the probability of the arc parent → child."""
+        for name in (parent, child):
+            if name not in self.variables:
+                raise UnknownNameError("variable", name, self.variables)
+        return float(self.probabilities[self.variables.index(parent), self.variables.index(child)])
+
+    def to_frame(self) -> Frame:
+        """Return a pandas DataFrame with one row per ordered pair, most probable first."""
+        pairs = [(x, y) for x in range(len(self.variables)) for y in range(len(self.variables)) if x != y]
+        pairs.sort(key=lambda pair: -self.probabilities[pair])
+        return pandas_frame(
+            {
+                "parent": [self.variables[x] for x, _ in pairs],
+                "child": [self.variables[y] for _, y in pairs],
+                "probability": [float(self.probabilities[pair]) for pair in pairs],
+            }
+        )
+
+
+def search(
+    table: Any,
+    hidden: int | str = 0,
+    score: str = "bdeu",
+    *,
+    prior: Prior | float | None = None,
+    max_parents: int | None = None,
+    required: Arcs = (),
+    forbidden: Arcs = (),
+    tiers: Sequence[Sequence[str]] = (),
+    method: str = "tabu",
+    start: Dag | str | None = None,
+    restarts: int | None = None,
+    patience: int | None = None,
+    seed: Seed = 0,
+    time_limit: float | None = None,
+    workers: int | None = None,
+    stop: StopFlag | None = None,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """Find the structure of highest score on a complete table.
+
+    Parameters
+    ----------
+    table : a Table, a pandas/polars/Arrow frame, a 2-d array, or the path of a file; no cell may be empty.
+    hidden : number of hidden variables; 0.
+    score : "bdeu" (`prior` is the equivalent sample size, 1 by default), "bd" (`prior` is the pseudo-count of every
+        cell, 1 by default, the K2 score) or "bic" (no prior). A Prior.symmetric, .jeffreys or .bdeu may be given.
+    max_parents : the most parents of a variable; None for no limit.
+    required, forbidden : arcs as (parent, child) pairs or as text, "a -> b c".
+    tiers : lists of names; no arc leads from a later list to an earlier one.
+    method : "tabu", "greedy" (plain hill climbing), or "exact" (the best of all structures, up to about 20 variables).
+    start : "empty" (the required arcs alone; the default), "tree" (Chow & Liu's), or a structure.
+    restarts : climbs from perturbed best structures; 100 for "tabu", 0 for "greedy".
+    patience : steps without a new best before a climb ends; 10 for "tabu", 0 for "greedy".
+    time_limit : seconds after which the best structure so far is returned.
+    workers : threads for the first pass over all pairs; they never change a result.
+    """
+    if hidden != 0 or isinstance(hidden, bool):
+        raise OptionError(f"hidden is {hidden!r}; not yet: hidden must be 0, a search over observed variables alone")
+    if method not in METHODS:
+        raise UnknownNameError("search method", method, tuple(METHODS))
+    own = {"start": start, "restarts": restarts, "patience": patience, "time_limit": time_limit}
+    if method == "exact":
+        for name, value in own.items():
+            if value is not None:
+                raise OptionError(f"{name} is {value!r}, but method='exact' considers all structures; leave it out")
+    data = as_table(table)
+    scorer = FamilyScores(data, score, prior)
+    constraints = Constraints.from_options(
+        data.columns, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
+    )
+    if method == "exact":
+        return _result(optimum(scorer, constraints, stop, progress), score)
+    rules = ClimbRules(
+        **_counts(method, restarts, patience),
+        time_limit=_seconds(time_limit),
+        seed=seed_sequence(seed),
+        workers=workers,
+        stop=stop or StopFlag(),
+        progress=progress or Silent(),
+    )
+    return _result(climb(scorer, _start(start, scorer, constraints, data), constraints, rules), score)
+
+
+def edge_posterior(
+    table: Any,
+    score: str = "bdeu",
+    *,
+    prior: Prior | float | None = None,
+    over: str = "orders",
+    max_parents: int | None = None,
+    required: Arcs = (),
+    forbidden: Arcs = (),
+    tiers: Sequence[Sequence[str]] = (),
+    workers: int | None = None,
+    stop: StopFlag | None = None,
+    progress: Progress | None = None,
+) -> EdgePosterior:
+    """Return the posterior probability of every arc, summed exactly over all structures of up to about 20 variables.
+
+    With over="orders" the prior is uniform over orders of the variables and over the parent sets that agree with them,
+    which makes the sum possible and favours structures that agree with many orders; over="structures" is uniform over
+    structures and possible for at most five variables. Other options as in `search`.
+    """
+    data = as_table(table)
+    scorer = FamilyScores(data, score, prior)
+    constraints = Constraints.from_options(
+        data.columns, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
+    )
+    found = edge_probabilities(scorer, constraints, over, workers, stop, progress)
+    return EdgePosterior(data.columns, read_only(np.ascontiguousarray(found)), over)
+
+
+def _result(found: Searched, score: str) -> SearchResult:
+    return SearchResult(found.best, found.score, score, found.status, found.history, found.n_evaluated)
+
+
+def _counts(method: str, restarts: int | None, patience: int | None) -> dict[str, int]:
+    """Return restarts and patience, as given or as the method has them."""
+    given = {"restarts": restarts, "patience": patience}
+    return {
+        name: METHODS[method][name] if value is None else check_whole(name, value, 0) for name, value in given.items()
+    }
+
+
+def _seconds(time_limit: float | None) -> float | None:
+    if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
+        raise OptionError(f"time_limit is {time_limit!r}; it must be a number of seconds above 0, or None")
+    return time_limit
+
+
+def _start(start: Dag | str | None, scorer: FamilyScorer, constraints: Constraints, table: Table) -> Dag:
+    """Return where to start: a structure over the columns of the table that keeps the constraints."""
+    if start is None or start == "empty":
+        names = table.columns
+        return Dag(names, [(names[x], names[y]) for y, x in np.argwhere(constraints.required.T)])
+    if start == "tree":
+        return tree(scorer, constraints)
+    dag = (Dag.parse(start) if isinstance(start, str) else start).bind(table.columns)
+    strange = sorted(set(dag.nodes) - set(table.columns))
+    if dag.hidden or strange:
+        listed = ", ".join(map(repr, dag.hidden or strange))
+        raise StructureError(
+            f"the start has {listed}, which the data do not have; start from columns of the data, 'empty' or 'tree'"
+        )
+    dag = Dag(table.columns, dag.edges)
+    constraints.check(dag)
+    return dag

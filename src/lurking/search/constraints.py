@@ -1,0 +1,149 @@
+"""What a search may do: required and forbidden arcs, tiers, and how many parents a variable may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lurking.errors import CycleError, OptionError, StructureError, nearest_hint
+from lurking.graph.checks import checked_edges, topological_order
+from lurking.graph.dag import Dag
+from lurking.graph.parse import parse_text
+from lurking.runtime.checks import check_whole
+from lurking.types import BoolArray, read_only
+
+Arcs = Iterable[tuple[str, str]] | str
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Rules that every structure of a search keeps; made by `from_options`, which refuses contradictions.
+
+    Attributes
+    ----------
+    variables : names, p of them.
+    allowed : bool array, shape (p, p)
+        allowed[x, y] when the arc x → y may be there.
+    required : bool array, shape (p, p)
+        required[x, y] when it must be there.
+    max_parents : the most parents of a variable; p − 1 when there is no limit.
+    """
+
+    variables: tuple[str, ...]
+    allowed: BoolArray
+    required: BoolArray
+    max_parents: int
+
+    @classmethod
+    def from_options(
+        cls,
+        variables: Sequence[str],
+        *,
+        required: Arcs = (),
+        forbidden: Arcs = (),
+        tiers: Sequence[Sequence[str]] = (),
+        max_parents: int | None = None,
+    ) -> Constraints:
+        """Return the rules, or say in one line which two of them contradict each other.
+
+        Arcs are (parent, child) pairs or text such as ``"a -> b c"``. Of two variables in different tiers the one in
+        the later tier is never a parent of the other; variables in no tier are free.
+        """
+        place = {name: position for position, name in enumerate(variables)}
+        limit = len(place) - 1
+        if max_parents is not None:
+            limit = min(limit, check_whole("max_parents", max_parents, 0))
+        needed = _matrix("required", required, place)
+        banned = _matrix("forbidden", forbidden, place)
+        late = _against_tiers(tiers, place)
+        _refuse_contradictions(tuple(place), needed, banned, late, limit)
+        allowed = ~(banned | late | needed.T | np.eye(len(place), dtype=np.bool_))
+        return cls(tuple(place), read_only(allowed), read_only(needed), limit)
+
+    def check(self, dag: Dag) -> None:
+        """Refuse a structure that breaks one of the rules."""
+        place = {name: position for position, name in enumerate(self.variables)}
+        have = np.zeros_like(self.required)
+        for parent, child in dag.edges:
+            have[place[parent], place[child]] = True
+        for wrong, why in (
+            (have & ~self.allowed, "has the arc {} -> {}, which the constraints rule out"),
+            (self.required & ~have, "lacks the required arc {} -> {}"),
+        ):
+            if wrong.any():
+                x, y = np.argwhere(wrong)[0]
+                raise StructureError(
+                    f"the start {why.format(repr(self.variables[x]), repr(self.variables[y]))}; change one of them"
+                )
+        counts = have.sum(axis=0)
+        if counts.max(initial=0) > self.max_parents:
+            name = self.variables[int(counts.argmax())]
+            raise StructureError(
+                f"the start gives {name!r} {counts.max()} parents, and max_parents is {self.max_parents}; change one"
+            )
+
+
+def _matrix(what: str, arcs: Arcs, place: dict[str, int]) -> BoolArray:
+    """Return arcs as a matrix; every name must be a variable."""
+    if isinstance(arcs, str):
+        arcs = parse_text(arcs).edges if arcs.strip() else ()
+    matrix = np.zeros((len(place), len(place)), np.bool_)
+    for parent, child in checked_edges(arcs):
+        for name in (parent, child):
+            if name not in place:
+                raise StructureError(
+                    f"the {what} arc {parent!r} -> {child!r} names {name!r}, which is no variable"
+                    f"{nearest_hint(name, place)}; the variables are: {', '.join(place)}"
+                )
+        if parent == child and what == "required":
+            raise StructureError(f"the required arc {parent!r} -> {child!r} joins a variable with itself; remove it")
+        matrix[place[parent], place[child]] = True
+    return matrix
+
+
+def _against_tiers(tiers: Sequence[Sequence[str]], place: dict[str, int]) -> BoolArray:
+    """Return (p, p) where an arc x → y would lead from a later tier to an earlier one."""
+    if isinstance(tiers, str) or any(isinstance(tier, str) for tier in tiers):
+        raise OptionError(f"tiers is {tiers!r}; it must be a list of lists of names, such as [['age'], ['job', 'pay']]")
+    number = np.full(len(place), -1)
+    for k, tier in enumerate(tiers):
+        for name in tier:
+            if name not in place:
+                raise StructureError(
+                    f"tier {k + 1} names {name!r}, which is no variable{nearest_hint(str(name), place)}; "
+                    f"the variables are: {', '.join(place)}"
+                )
+            if number[place[name]] >= 0:
+                raise StructureError(
+                    f"{name!r} is in tier {number[place[name]] + 1} and in tier {k + 1}; a variable has one tier"
+                )
+            number[place[name]] = k
+    known = number >= 0
+    return np.asarray(known[:, None] & known[None, :] & (number[:, None] > number[None, :]))
+
+
+def _refuse_contradictions(
+    variables: tuple[str, ...], required: BoolArray, forbidden: BoolArray, late: BoolArray, max_parents: int
+) -> None:
+    """Refuse required arcs that are forbidden, against the tiers, in a cycle, or more than a variable may have."""
+    for other, why in ((forbidden, "required and forbidden"), (late, "required, but its parent is in a later tier")):
+        if (required & other).any():
+            x, y = np.argwhere(required & other)[0]
+            raise StructureError(
+                f"the arc {variables[x]!r} -> {variables[y]!r} is {why}; give up one of the two constraints"
+            )
+    parents = {name: tuple(variables[x] for x in np.flatnonzero(required[:, y])) for y, name in enumerate(variables)}
+    try:
+        topological_order(parents)
+    except CycleError as error:
+        raise StructureError(
+            f"the required arcs form a cycle: {' -> '.join(error.cycle)}; a structure is acyclic, require fewer"
+        ) from None
+    for name, group in parents.items():
+        if len(group) > max_parents:
+            raise OptionError(
+                f"max_parents is {max_parents}, but {name!r} has {len(group)} required parents "
+                f"({', '.join(group)}); raise max_parents or require fewer arcs"
+            )

@@ -1,0 +1,124 @@
+"""`lurking.search` and `lurking.edge_posterior`: options, defaults, refusals."""
+
+import numpy as np
+import pytest
+
+import lurking as lk
+from lurking.errors import DataError, OptionError, StructureError, UnknownNameError
+from lurking.search.api import search
+from lurking.search.families import FamilyScores, score_of
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    c = np.where(rng.random(300) < 0.9, a ^ b, rng.integers(0, 2, 300))
+    d = np.where(rng.random(300) < 0.8, c, rng.integers(0, 3, 300))
+    return lk.Table.from_array(np.stack([a, b, c, d], axis=1), columns=list("abcd"))
+
+
+@pytest.mark.parametrize("score", ["bd", "bdeu", "bic"])
+def test_methods_agree_on_few_variables(table, score):
+    exact = lk.search(table, score=score, method="exact")
+    found = lk.search(table, score=score)
+    greedy = lk.search(table, score=score, method="greedy")
+    assert exact.status is lk.Status.OPTIMUM
+    assert exact.history == ()
+    assert found.status is greedy.status is lk.Status.LOCAL_OPTIMUM
+    assert found.score == pytest.approx(exact.score, rel=1e-12)
+    assert greedy.score <= found.score + 1e-9
+    if score != "bd":
+        assert found.cpdag == exact.cpdag
+    assert found.best.nodes == table.columns
+
+
+def test_the_score_is_the_evidence(table):
+    found = lk.search(table, prior=3.0)
+    assert found.score == pytest.approx(lk.score(found.best, table, "exact", prior=lk.Prior.bdeu(3.0)).log_z, rel=1e-12)
+    given = lk.search(table, prior=lk.Prior.bdeu(3.0))
+    assert given.score == found.score
+    k2 = lk.search(table, score="bd")
+    assert k2.score == pytest.approx(lk.score(k2.best, table, "exact", prior=1.0).log_z, rel=1e-12)
+
+
+def test_starts(table):
+    best = lk.search(table)
+    for start in ("empty", "tree", "a -> d; b; c", best.best):
+        found = lk.search(table, start=start, method="greedy", max_parents=2)
+        dag = lk.Dag.parse(start) if isinstance(start, str) and "->" in start else None
+        if dag is not None:
+            assert found.score >= score_of(FamilyScores(table, "bdeu"), dag)
+    assert lk.search(table, start=best.best, method="greedy").score >= best.score - 1e-9
+    partial = lk.search(table, start="a -> c", method="greedy")
+    assert partial.best.nodes == table.columns
+
+
+def test_constraints_reach_every_method(table):
+    for method in ("tabu", "greedy", "exact"):
+        found = lk.search(table, required="d -> a", forbidden=[("a", "c")], tiers=[["d"], ["b"]], method=method)
+        assert ("d", "a") in found.best.edges
+        assert ("a", "c") not in found.best.edges
+        assert ("b", "d") not in found.best.edges
+
+
+def test_data_of_any_kind_and_seeds(table):
+    frame = table.to_frame()
+    assert lk.search(frame, seed=5).history == lk.search(table, seed=5, workers=1).history
+    assert "bdeu = " in str(lk.search(frame))
+
+
+def test_edge_posterior(table):
+    posterior = lk.edge_posterior(table)
+    by_structures = lk.edge_posterior(table, over="structures")
+    for found in (posterior, by_structures):
+        assert found.probability("c", "d") + found.probability("d", "c") == pytest.approx(1.0, abs=1e-6)
+        assert not found.probabilities.flags.writeable
+    frame = posterior.to_frame()
+    assert list(frame.columns) == ["parent", "child", "probability"]
+    assert len(frame) == 12
+    assert (frame["probability"].diff().dropna() <= 0).all()
+    with pytest.raises(UnknownNameError, match="variable"):
+        posterior.probability("a", "x")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"hidden": 1}, OptionError, "not yet: hidden must be 0"),
+        ({"hidden": "auto"}, OptionError, "not yet: hidden must be 0"),
+        ({"method": "hc"}, UnknownNameError, "tabu, greedy, exact"),
+        ({"score": "aic"}, UnknownNameError, "bd, bdeu, bic"),
+        ({"method": "exact", "time_limit": 3.0}, OptionError, "considers all structures"),
+        ({"time_limit": 0}, OptionError, "seconds above 0"),
+        ({"restarts": -1}, OptionError, "restarts is -1"),
+        ({"patience": 1.5}, OptionError, "patience is 1.5"),
+        ({"seed": -1}, OptionError, "seed is -1"),
+        ({"start": "h[2] -> a"}, StructureError, "the start has 'h'"),
+        ({"start": "a -> e"}, StructureError, "the start has 'e'"),
+        ({"start": "a -> b", "forbidden": "a -> b"}, StructureError, "rule out"),
+        ({"max_parents": -1}, OptionError, "max_parents is -1"),
+        ({"prior": -1.0}, lk.LurkingError, "positive"),
+    ],
+)
+def test_refusals_are_one_line(table, options, error, words):
+    with pytest.raises(error) as caught:
+        search(table, **options)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_package_is_the_function():
+    import lurking.search.greedy
+
+    assert lk.search is lurking.search
+    assert lurking.search.greedy.climb.__module__ == "lurking.search.greedy"
+
+
+def test_empty_cells_are_counted():
+    holes = lk.Table.from_rows([(0, None), (1, 0)], ["a", "b"], levels={"a": [0, 1], "b": [0, 1]})
+    with pytest.raises(DataError, match="1 of 4 cells are empty"):
+        lk.search(holes)
+    numbers = lk.Table.from_columns({"a": [0.5, 1.5], "b": [0, 1]}, continuous=["a"])
+    with pytest.raises(DataError, match="continuous"):
+        lk.search(numbers)

@@ -1,0 +1,70 @@
+"""Constraints: what they allow, and contradictions in one line each."""
+
+import numpy as np
+import pytest
+
+import lurking as lk
+from lurking.errors import OptionError, StructureError
+from lurking.search.constraints import Constraints
+
+NAMES = ("a", "b", "c", "d")
+
+
+def made(**options):
+    return Constraints.from_options(NAMES, **options)
+
+
+def test_no_constraint_allows_everything_but_loops():
+    rules = made()
+    assert np.array_equal(rules.allowed, ~np.eye(4, dtype=bool))
+    assert not rules.required.any()
+    assert rules.max_parents == 3
+
+
+def test_arcs_as_pairs_and_as_text():
+    for required in ([("a", "b"), ("a", "c")], "a -> b c"):
+        rules = made(required=required, forbidden="d -> a; a -> d", max_parents=7)
+        assert np.argwhere(rules.required).tolist() == [[0, 1], [0, 2]]
+        assert np.argwhere(~rules.allowed & ~np.eye(4, dtype=bool)).tolist() == [[0, 3], [1, 0], [2, 0], [3, 0]]
+        assert rules.max_parents == 3
+
+
+def test_tiers_rule_out_arcs_back_in_time():
+    rules = made(tiers=[["a", "b"], ["d"]])
+    assert np.argwhere(~rules.allowed & ~np.eye(4, dtype=bool)).tolist() == [[3, 0], [3, 1]]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"required": "a -> b", "forbidden": "a -> b"}, StructureError, "'a' -> 'b' is required and forbidden"),
+        ({"required": "d -> a", "tiers": [["a"], ["d"]]}, StructureError, "its parent is in a later tier"),
+        ({"required": "a -> b -> c; c -> a"}, StructureError, "form a cycle: a -> b -> c -> a"),
+        ({"required": [("a", "a")]}, StructureError, "joins a variable with itself"),
+        ({"tiers": [["a"], ["b", "a"]]}, StructureError, "'a' is in tier 1 and in tier 2"),
+        ({"tiers": ["a", "b"]}, OptionError, "list of lists"),
+        ({"tiers": [["aa"]]}, StructureError, "tier 1 names 'aa'"),
+        ({"required": "a b -> c", "max_parents": 1}, OptionError, "'c' has 2 required parents"),
+        ({"max_parents": -1}, OptionError, "max_parents is -1"),
+        ({"max_parents": 1.5}, OptionError, "max_parents is 1.5"),
+        ({"forbidden": "a -> e"}, StructureError, "names 'e', which is no variable"),
+        ({"required": ["ab"]}, StructureError, "is not a pair"),
+    ],
+)
+def test_contradictions_are_one_line(options, error, words):
+    with pytest.raises(error) as caught:
+        made(**options)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_start_must_keep_the_rules():
+    rules = made(required="a -> b", forbidden="c -> d", max_parents=2)
+    rules.check(lk.Dag.parse("a -> b; c; d"))
+    for text, words in [
+        ("a b c d", "lacks the required arc 'a' -> 'b'"),
+        ("a -> b; c -> d", "has the arc 'c' -> 'd'"),
+        ("a c d -> b", "3 parents"),
+    ]:
+        with pytest.raises(StructureError, match=words):
+            rules.check(lk.Dag.parse(text))
