@@ -119,15 +119,19 @@ def _models(path: Path | None, texts: list[str] | None) -> dict[str, Dag]:
 def print_comparison(title: str, comparison: Comparison) -> None:
     """Print the models, most probable by the first score on top."""
     first = comparison.scores[0]
-    header = ["model", "d", "p(model)"]
+    ranked = comparison[first].ranked()
+    rows_by_name = {row.name: row for row in comparison.rows}
+    shown = [rows_by_name[candidate.name] for candidate in ranked[:SHOWN]]
+    has_effective = any(row.is_deficient for row in shown)
+    header = ["model", "d", *(["effective"] if has_effective else []), "p(model)"]
     for score in comparison.scores:
         header += [score, "+ ln S"]
     rows = []
-    ranked = comparison[first].ranked()
-    rows_by_name = {row.name: row for row in comparison.rows}
-    for candidate in ranked[:SHOWN]:
-        row = rows_by_name[candidate.name]
-        cells = [candidate.name, str(row.dimension), out.probability(candidate.probability)]
+    for candidate, row in zip(ranked, shown, strict=False):
+        cells = [candidate.name, str(row.dimension)]
+        if has_effective:
+            cells.append(row.effective_in_words)
+        cells.append(out.probability(candidate.probability))
         for score in comparison.scores:
             evidence = row.evidences[score]
             error = "" if evidence.std_error is None else f" ± {out.number(evidence.std_error, 2)}"
@@ -147,7 +151,7 @@ def _content(prior: dict[str, object], comparison: Comparison) -> dict[str, obje
         "models": [
             {
                 "name": row.name,
-                **out.model_content(row.dag, row.dimension),
+                **out.model_content(row.dag, row.dimension, row.effective_dimension),
                 "scores": [
                     {
                         **out.evidence_content(row.evidences[score]),
