@@ -29,7 +29,7 @@ def effective_dimension(layout: Layout, seed: int = 0) -> int:
     field of 2³¹ − 1 elements at a random θ: exactly, so that no threshold tells small from zero. A minor that is not
     zero there is not the zero polynomial, so the result is never too large; it is too small only if the draw is a root
     of a polynomial of degree D that is not zero, which has probability at most D / (2³¹ − 1) (Schwartz 1980), D at
-    most the rank times the variables. A rank below its bound is therefore computed twice. Whatever is observed in
+    most the rank times twice the variables. A rank below its bound is therefore computed twice. Whatever is observed in
     the rows of some data plays no part: the dimension is a property of the structure.
     """
     observed_only, parts = components(layout)
