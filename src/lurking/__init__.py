@@ -34,12 +34,15 @@ if TYPE_CHECKING:
     from lurking.learn.fit import Fit as Fit
     from lurking.learn.loop import Status as Status
     from lurking.models.discrete.prior import Prior as Prior
+    from lurking.report.prequential import plot_prequential as plot_prequential
     from lurking.report.profiles import plot_profiles as plot_profiles
     from lurking.samplers.gibbs import gibbs as gibbs
     from lurking.search.calibration import calibrate as calibrate
     from lurking.search.compare import Comparison as Comparison
     from lurking.search.compare import compare as compare
     from lurking.search.posterior import StructurePosterior as StructurePosterior
+    from lurking.search.prequential import Prequential as Prequential
+    from lurking.search.prequential import prequential as prequential
 
 __version__ = "0.1.0"
 
@@ -52,6 +55,7 @@ _HOME = {
     "LurkingError": "lurking.errors",
     "LurkingWarning": "lurking.errors",
     "Network": "lurking.inference.network",
+    "Prequential": "lurking.search.prequential",
     "Prior": "lurking.models.discrete.prior",
     "Problem": "lurking.inference.problem",
     "Status": "lurking.learn.loop",
@@ -66,7 +70,9 @@ _HOME = {
     "fit": "lurking.learn.api",
     "gibbs": "lurking.samplers.gibbs",
     "gss82": "lurking.data.datasets",
+    "plot_prequential": "lurking.report.prequential",
     "plot_profiles": "lurking.report.profiles",
+    "prequential": "lurking.search.prequential",
     "read": "lurking.data.files",
     "read_models": "lurking.io.models_file",
     "read_network": "lurking.io.networks",
