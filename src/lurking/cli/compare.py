@@ -23,6 +23,10 @@ from lurking.search.prequential import check_predictive
 from lurking.search.prequential import prequential as growing_evidence
 
 SHOWN = 20
+ModelsOption = Annotated[Path | None, typer.Option("--models", help="File with one model per line, 'name: arrows'.")]
+ModelTextsOption = Annotated[
+    list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")
+]
 PrequentialOption = Annotated[
     Path | None,
     typer.Option(
@@ -33,12 +37,8 @@ PrequentialOption = Annotated[
 
 def compare(
     data: opt.DataArgument,
-    models: Annotated[
-        Path | None, typer.Option("--models", help="File with one model per line, 'name: arrows'.")
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")
-    ] = None,
+    models: ModelsOption = None,
+    model: ModelTextsOption = None,
     hidden: opt.HiddenOption = None,
     scores: Annotated[
         str,
@@ -81,8 +81,7 @@ def compare(
     dags = _models(models, model)
     if prequential is not None:
         check_predictive(names[0])
-    reading: dict[str, Any] = {"columns": columns, "rules": discretise, "memory": memory}
-    reading["unique"] = prequential is None  # the picture needs the order of the rows
+    reading: dict[str, Any] = {"columns": columns, "rules": discretise, "memory": memory, "unique": prequential is None}
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop, **reading)
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
     choices |= {"max_iter": max_iter, "tol": tol, "hidden": opt.hidden_cardinalities(hidden)}
@@ -92,10 +91,10 @@ def compare(
         out.print_json("compare", {"data": out.data_content(data, table), "seed": seed, "results": contents})
     else:
         _print(results)
-    if prequential is not None:
-        _draw(prequential, results[0][1], table, {**choices, **own, "prior": next(iter(priors.values()))})
     if results[-1][1].interrupted:
         raise out.Interrupted(f"{len(results[-1][1].rows)} of {len(dags)} models were finished")
+    if prequential is not None:
+        _draw(prequential, results[0][1], table, {**choices, **own, "prior": next(iter(priors.values()))})
 
 
 def _compared(
@@ -113,7 +112,10 @@ def _compared(
 
 
 def _draw(path: Path, comparison: Comparison, table: Table, options: dict[str, Any]) -> None:
-    """Write the picture of the two best models by the first score, rows in the order of the file."""
+    """Write the picture of the two best models by the first score, rows in the order of the file.
+
+    Equal rows must not have been merged on reading.
+    """
     score = comparison.scores[0]
     best = comparison[score].ranked()[:2]
     if len(best) < 2:

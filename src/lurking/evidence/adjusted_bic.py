@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,9 @@ from lurking.errors import UndefinedScore
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.point import log_n, point_estimate
 from lurking.inference.problem import Problem, shared_patterns
+from lurking.inference.row_blocks import BLOCK_ROWS
 from lurking.learn.fit import FitOptions
-from lurking.types import FloatArray
+from lurking.types import CodeArray, FloatArray
 
 NAME = "adjusted-bic"
 LEAST_ROWS = 3  # ln ln n is positive from here on
@@ -164,12 +166,21 @@ def _naive_bayes(problem: Problem) -> tuple[str, list[str]]:
 
 def _pair_counts(problem: Problem, children: list[str]) -> FloatArray:
     """Return the counts of each pair of features, (n, n, 2, 2), refusing empty cells."""
-    patterns = shared_patterns(problem.dag, problem.table)
-    places = [patterns.columns.index(name) for name in children]
-    codes = patterns.codes[:, places]
-    used = patterns.weights > 0.0
-    if np.any(codes[used] < 0):
-        name = children[int(np.argmax((codes[used] < 0).any(axis=0)))]
-        raise UndefinedScore(f"{NAME} is for rows without empty cells, and column {name!r} has some; use bic")
-    indicator = np.stack([codes[used] == k for k in range(2)], axis=-1).astype(np.float64)
-    return np.asarray(np.einsum("u,uik,ujl->ijkl", patterns.weights[used], indicator, indicator, optimize=True))
+    total = np.zeros((len(children), len(children), 2, 2))
+    for codes, weights in _rows(problem, children):
+        used = weights > 0.0
+        if np.any(codes[used] < 0):
+            name = children[int(np.argmax((codes[used] < 0).any(axis=0)))]
+            raise UndefinedScore(f"{NAME} is for rows without empty cells, and column {name!r} has some; use bic")
+        indicator = np.stack([codes[used] == k for k in range(2)], axis=-1).astype(np.float64)
+        total += np.einsum("u,uik,ujl->ijkl", weights[used], indicator, indicator, optimize=True)
+    return total
+
+
+def _rows(problem: Problem, children: list[str]) -> Iterator[tuple[CodeArray, FloatArray]]:
+    """Yield codes (u, n) and weights (u,): the unique rows, or blocks of rows where these are too many to merge."""
+    if problem.in_blocks:
+        yield from problem.table.blocks(children, BLOCK_ROWS)
+    else:
+        patterns = shared_patterns(problem.dag, problem.table)
+        yield patterns.codes[:, [patterns.columns.index(name) for name in children]], patterns.weights

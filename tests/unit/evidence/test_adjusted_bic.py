@@ -150,3 +150,11 @@ def test_too_few_rows_are_refused():
     table = lk.Table.from_rows([(0, 1, 1), (1, 0, 1)], list("abc"), levels={name: [0, 1] for name in "abc"})
     with pytest.raises(UndefinedScore, match=r"adjusted-bic needs at least 3 rows \(n = 2\)"):
         lk.score("s[2] -> *", table, "adjusted-bic")
+
+
+def test_rows_in_blocks_are_counted_as_merged_ones(monkeypatch):
+    table = table_of(PAIR, 400)
+    merged = lk.score("s[2] -> *", table, "adjusted-bic", seed=0)
+    monkeypatch.setattr(lk.Problem, "in_blocks", True)
+    blocks = lk.score("s[2] -> *", table, "adjusted-bic", seed=0)
+    assert blocks.info["criteria"] == pytest.approx(merged.info["criteria"])
