@@ -18,7 +18,7 @@ WORK_LIMIT = 1e11
 CHEAP_WORK = 2e7
 """Multiplications that nobody notices: some hundredths of a second."""
 SIZE_LIMIT = 8192
-"""Rows and columns of the largest matrix: 512 MiB of derivatives, 256 MiB while it is eliminated."""
+"""Columns of the largest matrix: 20 bytes for each of its entries make 1.3 GB."""
 CELL_LIMIT = 4096
 
 
