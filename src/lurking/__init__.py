@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lurking.learn.fit import Fit as Fit
     from lurking.learn.loop import Status as Status
     from lurking.models.discrete.prior import Prior as Prior
+    from lurking.report.prequential import plot_prequential as plot_prequential
     from lurking.report.profiles import plot_profiles as plot_profiles
     from lurking.samplers.gibbs import gibbs as gibbs
     from lurking.search.api import EdgePosterior as EdgePosterior
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from lurking.search.compare import Comparison as Comparison
     from lurking.search.compare import compare as compare
     from lurking.search.posterior import StructurePosterior as StructurePosterior
+    from lurking.search.prequential import Prequential as Prequential
+    from lurking.search.prequential import prequential as prequential
 
 __version__ = "0.1.0"
 
@@ -60,6 +63,7 @@ _HOME = {
     "LurkingError": "lurking.errors",
     "LurkingWarning": "lurking.errors",
     "Network": "lurking.inference.network",
+    "Prequential": "lurking.search.prequential",
     "Prior": "lurking.models.discrete.prior",
     "Problem": "lurking.inference.problem",
     "SearchResult": "lurking.search.api",
@@ -76,7 +80,9 @@ _HOME = {
     "fit": "lurking.learn.api",
     "gibbs": "lurking.samplers.gibbs",
     "gss82": "lurking.data.datasets",
+    "plot_prequential": "lurking.report.prequential",
     "plot_profiles": "lurking.report.profiles",
+    "prequential": "lurking.search.prequential",
     "read": "lurking.data.files",
     "read_models": "lurking.io.models_file",
     "read_network": "lurking.io.networks",

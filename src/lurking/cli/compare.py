@@ -11,24 +11,34 @@ from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.data.table import Table
 from lurking.errors import OptionError
-from lurking.evidence.base import score_names
+from lurking.evidence.base import get_score, score_names
 from lurking.graph.dag import Dag
 from lurking.io.models_file import parse_models, read_models
 from lurking.models.discrete.prior import Prior
+from lurking.report.prequential import plot_prequential
+from lurking.report.profiles import save_figure
 from lurking.search.compare import Comparison
 from lurking.search.compare import compare as compare_structures
+from lurking.search.prequential import check_predictive
+from lurking.search.prequential import prequential as growing_evidence
 
 SHOWN = 20
+ModelsOption = Annotated[Path | None, typer.Option("--models", help="File with one model per line, 'name: arrows'.")]
+ModelTextsOption = Annotated[
+    list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")
+]
+PrequentialOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--prequential", metavar="FILE", help="Draw which rows decide between the two best, as .png, .pdf, .svg."
+    ),
+]
 
 
 def compare(
     data: opt.DataArgument,
-    models: Annotated[
-        Path | None, typer.Option("--models", help="File with one model per line, 'name: arrows'.")
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")
-    ] = None,
+    models: ModelsOption = None,
+    model: ModelTextsOption = None,
     hidden: opt.HiddenOption = None,
     scores: Annotated[
         str,
@@ -60,6 +70,7 @@ def compare(
     discretise: opt.DiscretiseOption = None,
     memory: opt.MemoryOption = None,
     workers: opt.WorkersOption = None,
+    prequential: PrequentialOption = None,
     json: opt.JsonOption = False,
 ) -> None:
     """Rank several structures by their evidence."""
@@ -68,9 +79,10 @@ def compare(
     given = {"at": at, "dimension": dimension, "start": start, "budget": budget, "basis": basis, "path": path}
     own = opt.of_scores(names, given | {"target": target, "passes": passes, "steps": steps, "chains": chains})
     dags = _models(models, model)
-    table = opt.read_data(
-        data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory
-    )
+    if prequential is not None:
+        check_predictive(names[0])
+    reading: dict[str, Any] = {"columns": columns, "rules": discretise, "memory": memory, "unique": prequential is None}
+    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, **reading)
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
     choices |= {"max_iter": max_iter, "tol": tol, "hidden": opt.hidden_cardinalities(hidden)}
     results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own})
@@ -81,6 +93,8 @@ def compare(
         _print(results)
     if results[-1][1].interrupted:
         raise out.Interrupted(f"{len(results[-1][1].rows)} of {len(dags)} models were finished")
+    if prequential is not None:
+        _draw(prequential, results[0][1], table, {**choices, **own, "prior": next(iter(priors.values()))})
 
 
 def _compared(
@@ -95,6 +109,22 @@ def _compared(
             if comparison.interrupted:
                 break
     return results
+
+
+def _draw(path: Path, comparison: Comparison, table: Table, options: dict[str, Any]) -> None:
+    """Write the picture of the two best models by the first score, rows in the order of the file.
+
+    Equal rows must not have been merged on reading.
+    """
+    score = comparison.scores[0]
+    best = comparison[score].ranked()[:2]
+    if len(best) < 2:
+        raise OptionError("--prequential draws two models against each other, and there is only one; give another")
+    models = {model.name: model.dag for model in best}
+    foreign = {option for name in score_names() for option in get_score(name).options} - set(get_score(score).options)
+    known = {name: value for name, value in options.items() if name not in foreign and name != "hidden"}
+    save_figure(plot_prequential(growing_evidence(models, table, score=score, **known)), str(path))
+    typer.echo(f"lurking: picture written to {path}", err=True)
 
 
 def _print(results: list[tuple[str, Comparison]]) -> None:
@@ -119,15 +149,19 @@ def _models(path: Path | None, texts: list[str] | None) -> dict[str, Dag]:
 def print_comparison(title: str, comparison: Comparison) -> None:
     """Print the models, most probable by the first score on top."""
     first = comparison.scores[0]
-    header = ["model", "d", "p(model)"]
+    ranked = comparison[first].ranked()
+    rows_by_name = {row.name: row for row in comparison.rows}
+    shown = [rows_by_name[candidate.name] for candidate in ranked[:SHOWN]]
+    has_effective = any(row.is_deficient for row in shown)
+    header = ["model", "d", *(["effective"] if has_effective else []), "p(model)"]
     for score in comparison.scores:
         header += [score, "+ ln S"]
     rows = []
-    ranked = comparison[first].ranked()
-    rows_by_name = {row.name: row for row in comparison.rows}
-    for candidate in ranked[:SHOWN]:
-        row = rows_by_name[candidate.name]
-        cells = [candidate.name, str(row.dimension), out.probability(candidate.probability)]
+    for candidate, row in zip(ranked, shown, strict=False):
+        cells = [candidate.name, str(row.dimension)]
+        if has_effective:
+            cells.append(row.effective_in_words)
+        cells.append(out.probability(candidate.probability))
         for score in comparison.scores:
             evidence = row.evidences[score]
             error = "" if evidence.std_error is None else f" ± {out.number(evidence.std_error, 2)}"
@@ -147,7 +181,7 @@ def _content(prior: dict[str, object], comparison: Comparison) -> dict[str, obje
         "models": [
             {
                 "name": row.name,
-                **out.model_content(row.dag, row.dimension),
+                **out.model_content(row.dag, row.dimension, row.effective_dimension),
                 "scores": [
                     {
                         **out.evidence_content(row.evidences[score]),

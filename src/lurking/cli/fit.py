@@ -79,8 +79,9 @@ def fit(
 def fit_content(result: Fit) -> dict[str, object]:
     """Describe a fit in a JSON document; statistics are null when there are too many rows to merge."""
     statistics = None if has_too_many_rows(result) else result.statistics
+    problem = result.problem
     return {
-        "model": out.model_content(result.problem.full_dag, result.problem.dimension),
+        "model": out.model_content(problem.full_dag, problem.dimension, problem.cheap_effective_dimension),
         "method": result.method,
         "objective": result.objective,
         "status": result.status.name,

@@ -84,13 +84,14 @@ def data_content(path: object, table: Table) -> dict[str, Any]:
     return {"path": str(path), "n": table.n, "columns": list(table.columns), "digest": table.digest}
 
 
-def model_content(dag: Dag, dimension: int) -> dict[str, Any]:
-    """Describe a structure in a JSON document."""
+def model_content(dag: Dag, dimension: int, effective: int | None) -> dict[str, Any]:
+    """Describe a structure in a JSON document; the effective dimension is null where it is not cheap."""
     return {
         "structure": str(dag),
         "edges": [list(edge) for edge in dag.edges],
         "hidden": dict(dag.hidden),
         "d": dimension,
+        "d_effective": effective,
     }
 
 

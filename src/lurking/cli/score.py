@@ -91,7 +91,7 @@ def _content(results: list[Result], seed: int) -> dict[str, object]:
     """Describe the model and its results in a JSON document."""
     problem = results[0].problem
     return {
-        "model": out.model_content(problem.full_dag, problem.dimension),
+        "model": out.model_content(problem.full_dag, problem.dimension, problem.cheap_effective_dimension),
         "seed": seed,
         "results": [result.content() for result in results],
     }
@@ -99,7 +99,7 @@ def _content(results: list[Result], seed: int) -> dict[str, object]:
 
 def _print(results: list[Result]) -> None:
     problem = results[0].problem
-    out.say(f"{problem.full_dag}   ({problem.dimension} parameters, n = {plain_count(problem.n)})")
+    out.say(f"{problem.full_dag}   ({problem.parameters_in_words}, n = {plain_count(problem.n)})")
     for result in results:
         result.show()
 

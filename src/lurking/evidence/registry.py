@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lurking.evidence.adjusted_bic import adjusted_bic
 from lurking.evidence.ais import annealed_importance_sampling, takes
 from lurking.evidence.base import register
 from lurking.evidence.bic import bic
@@ -24,6 +25,7 @@ register("map-likelihood", map_likelihood, fit_of=point_of)
 register("bic", bic, fit_of=point_of)
 register("bicp", bicp, fit_of=point_of)
 register("draper", draper, fit_of=point_of)
+register("adjusted-bic", adjusted_bic, fit_of=point_of)
 register("mled", mled, fit_of=point_of)
 register("cs", cheeseman_stutz, fit_of=point_of)
 register("laplace", laplace, fit_of=mode_of)

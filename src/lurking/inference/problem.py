@@ -16,7 +16,7 @@ from lurking.graph.symmetry import log_aliases
 from lurking.inference.base import Engine
 from lurking.inference.choice import choose_engine
 from lurking.inference.enumeration import EnumerationEngine
-from lurking.inference.identifiability import effective_dimension
+from lurking.inference.identifiability import dimension_if_cheap, effective_dimension
 from lurking.inference.junction import JunctionEngine
 from lurking.inference.reference import ReferenceEngine
 from lurking.inference.row_blocks import BLOCK_ROWS, BlockEngine, DiskShelf, MemoryShelf
@@ -180,6 +180,19 @@ class Problem:
     def effective_dimension(self) -> int:
         """Generic rank of the map θ → p(observed variables) (Geiger, Heckerman & Meek 1996)."""
         return effective_dimension(self.layout)
+
+    @cached_property
+    def cheap_effective_dimension(self) -> int | None:
+        """The effective dimension if it is known already or costs next to nothing, else None."""
+        known = self.__dict__.get("effective_dimension")
+        return known if known is not None else dimension_if_cheap(self.layout)
+
+    @property
+    def parameters_in_words(self) -> str:
+        """Such as "14 parameters, 13 effective": the second number where it is cheap and differs from the first."""
+        effective = self.cheap_effective_dimension
+        differs = effective is not None and effective < self.dimension
+        return f"{self.dimension} parameters" + (f", {effective} effective" if differs else "")
 
     @cached_property
     def log_aliases(self) -> float:

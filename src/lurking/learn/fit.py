@@ -180,7 +180,7 @@ class Fit:
     def __str__(self) -> str:
         problem = self.problem
         lines = [
-            f"{problem.full_dag}   ({problem.dimension} parameters, n = {plain_count(problem.n)})",
+            f"{problem.full_dag}   ({problem.parameters_in_words}, n = {plain_count(problem.n)})",
             f"{self.method}: objective {self.objective:.4f}; {self.status.sentence} ({self.n_iter} E-steps)",
             f"starts: {self.spread}",
         ]

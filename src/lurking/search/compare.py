@@ -56,12 +56,16 @@ class Comparison:
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.rows)
-        lines = [f"{'model':{width}}  {'d':>5}  {'p(model)':>9}  " + "  ".join(f"{name:>14}" for name in self.scores)]
         rows = {row.name: row for row in self.rows}
+        has_effective = any(row.is_deficient for row in self.rows)
+        more = "  effective" if has_effective else ""
+        header = f"{'model':{width}}  {'d':>5}{more}  {'p(model)':>9}  "
+        lines = [header + "  ".join(f"{name:>14}" for name in self.scores)]
         for candidate in self[self.scores[0]].ranked():
             row = rows[candidate.name]
             values = "  ".join(f"{_with_error(row.evidences[name]):>14}" for name in self.scores)
-            lines.append(f"{row.name:{width}}  {row.dimension:5}  {candidate.probability:9.3g}  {values}")
+            more = f"  {row.effective_in_words:>9}" if has_effective else ""
+            lines.append(f"{row.name:{width}}  {row.dimension:5}{more}  {candidate.probability:9.3g}  {values}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.warnings)])
 
     def to_frame(self) -> Frame:
@@ -70,6 +74,7 @@ class Comparison:
             "model": [row.name for row in self.rows],
             "structure": [str(row.dag) for row in self.rows],
             "d": [row.dimension for row in self.rows],
+            "d_effective": [row.effective_dimension for row in self.rows],
         }
         for score in self.scores:
             posterior = self[score]

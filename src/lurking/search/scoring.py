@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from lurking.data.table import Table
 from lurking.errors import LurkingError, TooLarge, UndefinedScore
 from lurking.evidence.base import Evidence, chosen_scores, evaluate
 from lurking.graph.dag import Dag
+from lurking.inference.identifiability import dimension_if_cheap
 from lurking.inference.problem import Problem, shared_patterns
 from lurking.learn.fit import FitOptions, has_fit
 from lurking.learn.loop import METHODS
@@ -39,6 +40,22 @@ class Row:
     dag: Dag
     dimension: int
     evidences: Mapping[str, Evidence]
+    layout: Layout | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def effective_dimension(self) -> int | None:
+        """The effective dimension where it costs next to nothing, else None; computed on first use."""
+        return None if self.layout is None else dimension_if_cheap(self.layout)
+
+    @property
+    def effective_in_words(self) -> str:
+        """The effective dimension for a table, a question mark where it is not known."""
+        return "?" if self.effective_dimension is None else str(self.effective_dimension)
+
+    @property
+    def is_deficient(self) -> bool:
+        """Whether the effective dimension is known to be below d."""
+        return self.effective_dimension is not None and self.effective_dimension < self.dimension
 
 
 @dataclass(frozen=True)
@@ -153,7 +170,7 @@ class _Candidate:
         try:
             problem = self.problem
             evidences = evaluate(problem, scoring.scores, scoring.options, scoring.own)
-            self.result = Row(self.name, problem.full_dag, problem.dimension, evidences)
+            self.result = Row(self.name, problem.full_dag, problem.dimension, evidences, problem.layout)
         except (TooLarge, UndefinedScore) as refusal:
             self.result = Refusal(self.name, refusal)
         self.forget()

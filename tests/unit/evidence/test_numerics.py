@@ -26,9 +26,10 @@ def table_of(rows=ROWS, weights=None, levels=LEVELS, columns=("a", "b", "c")):
 @pytest.mark.parametrize("model", ["s[2] -> a b c", "s[3] -> a b; s -> c; a -> b", "s[1] -> a b c", "a -> b -> c"])
 def test_every_score_for_every_prior(model, pseudo):
     table = table_of()
-    scores = lk.score(model, table, list(score_names()), prior=pseudo, seed=0, restarts=3)
+    names = [name for name in score_names() if name != "adjusted-bic"]  # it is for complete rows of naive Bayes
+    scores = lk.score(model, table, names, prior=pseudo, seed=0, restarts=3)
     exact = scores["exact"].log_z
-    for name in score_names():
+    for name in names:
         assert math.isfinite(scores[name].log_z), name
     for name in BOUNDS:
         assert scores[name].log_z <= exact + 1e-9 * max(1.0, abs(exact)), name
@@ -128,7 +129,7 @@ def test_a_constant_column_and_one_state(pseudo):
 @pytest.mark.parametrize("pseudo", LAMBDAS)
 def test_a_column_with_an_unseen_level(pseudo):
     table = table_of([(0, 0, 0), (0, 1, 0)], levels={"a": [0, 1, 2], "b": [0, 1], "c": [0, 1]})
-    names = [name for name in score_names() if name != "wbic"]  # it needs three rows
+    names = [name for name in score_names() if name not in ("wbic", "adjusted-bic")]  # they need three rows
     scores = lk.score("s[2] -> a b c", table, names, prior=pseudo, seed=0, restarts=2)
     assert all(math.isfinite(evidence.log_z) for evidence in scores)
     first = lk.score("a", table, "exact", prior=pseudo).log_z
@@ -141,7 +142,7 @@ def test_a_column_with_an_unseen_level(pseudo):
 def test_no_rows(model, pseudo, prune):
     table = table_of([])
     for name in score_names():
-        if name in ("bic", "bicp", "draper"):
+        if name in ("bic", "bicp", "draper", "adjusted-bic"):
             with pytest.raises(UndefinedScore, match="n = 0"):
                 lk.score(model, table, name, prior=pseudo, prune=prune)
         elif name == "laplace":  # a Gaussian in place of the prior: right only where the prior is narrow

@@ -67,7 +67,9 @@ def test_ranking_is_by_evidence(comparison):
 
 def test_ways_to_look_at_it(comparison):
     assert comparison.scores == ("bic", "cs", "vb")
-    assert str(comparison).splitlines()[1].startswith("one ")
+    header, first, *_ = str(comparison).splitlines()
+    assert header.split()[:4] == ["model", "d", "effective", "p(model)"]
+    assert first.split()[:3] == ["one", "9", "9"]
     assert not comparison.interrupted
     assert [row.name for row in comparison.rows] == list(MODELS)
     assert [row.dimension for row in comparison.rows] == [9, 14, 4, 7]
@@ -79,7 +81,7 @@ def test_ways_to_look_at_it(comparison):
 
 def test_frame(comparison):
     frame = comparison.to_frame()
-    expected = ["model", "structure", "d"]
+    expected = ["model", "structure", "d", "d_effective"]
     for score in ("bic", "cs", "vb"):
         expected += [
             score,
@@ -93,6 +95,7 @@ def test_frame(comparison):
     assert list(frame.columns) == expected
     assert list(frame["model"]) == list(MODELS)
     assert list(frame["d"]) == [9, 14, 4, 7]
+    assert list(frame["d_effective"]) == [9, 13, 4, 7]
     assert frame["vb_corrected"].to_numpy() - frame["vb"].to_numpy() == pytest.approx(
         [math.log(2), math.log(6), 0.0, 0.0]
     )
