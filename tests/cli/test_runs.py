@@ -115,12 +115,13 @@ def test_fit_writes_the_model_of_the_library(done, folder, table):
 
 
 def test_fit_options_reach_the_library(done, table):
-    words = ("--tournament", "8", "--max-iter", "7", "--tol", "0", "--seed", "5", "--prior", "bdeu:4", "--no-prune")
+    words = ("--tournament", "8", "--max-iter", "70", "--tol", "0", "--seed", "5", "--prior", "bdeu:4", "--no-prune")
+    words += ("--optimizer", "cg")
     document = done("fit", "survey.csv", "--model", MODEL, *words, "--json").json
-    options = {"tournament": 8, "max_iter": 7, "tol": 0, "seed": 5, "prior": lk.Prior.bdeu(4), "prune": False}
-    fit = lk.fit(MODEL, table, **options)
+    options = {"tournament": 8, "max_iter": 70, "tol": 0, "seed": 5, "prior": lk.Prior.bdeu(4), "prune": False}
+    fit = lk.fit(MODEL, table, optimizer="cg", **options)
     assert document["objective"] == close(fit.objective)
-    assert document["n_iter"] == fit.n_iter == 7
+    assert document["n_iter"] == fit.n_iter == 70
     assert document["seed"] == 5
 
 

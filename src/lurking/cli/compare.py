@@ -50,6 +50,7 @@ def compare(
     tournament: opt.TournamentOption = 0,
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
+    optimizer: opt.OptimizerOption = "em",
     prune: opt.PruneOption = True,
     weights: opt.WeightsOption = None,
     categorical: opt.CategoricalOption = None,
@@ -72,7 +73,7 @@ def compare(
         data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory
     )
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
-    choices |= {"max_iter": max_iter, "tol": tol, "hidden": opt.hidden_cardinalities(hidden)}
+    choices |= {"max_iter": max_iter, "tol": tol, "optimizer": optimizer, "hidden": opt.hidden_cardinalities(hidden)}
     results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own})
     if json:
         contents = [_content(priors[word].describe(), comparison) for word, comparison in results]

@@ -31,6 +31,7 @@ def fit(
     tournament: opt.TournamentOption = 0,
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
+    optimizer: opt.OptimizerOption = "em",
     prune: opt.PruneOption = True,
     destination: Annotated[Path | None, typer.Option("--out", help="Write the model here (JSON, or BIF).")] = None,
     weights: opt.WeightsOption = None,
@@ -62,6 +63,7 @@ def fit(
             tournament=tournament,
             max_iter=max_iter,
             tol=tol,
+            optimizer=optimizer,
             **pool,
         )
     if destination is not None:

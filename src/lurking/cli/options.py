@@ -147,6 +147,9 @@ MaxIterOption = Annotated[
 TolOption = Annotated[
     float, typer.Option("--tol", parser=real, metavar="X", help="Stop when a step gains less than this per row.")
 ]
+OptimizerOption = Annotated[
+    str, typer.Option("--optimizer", help="How climbs end: em (default), or lbfgs or cg, gradient ascent after EM.")
+]
 PruneOption = Annotated[bool, typer.Option("--prune/--no-prune", help="Leave out what has no observed descendant.")]
 WorkersOption = Annotated[
     int | None, typer.Option("--workers", parser=whole, metavar="N", help="Threads; results do not depend on it.")

@@ -41,6 +41,7 @@ def score(
     tournament: opt.TournamentOption = 0,
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
+    optimizer: opt.OptimizerOption = "em",
     prune: opt.PruneOption = True,
     weights: opt.WeightsOption = None,
     categorical: opt.CategoricalOption = None,
@@ -64,9 +65,8 @@ def score(
     )
     results: list[Result] = []
     with opt.work(workers) as pool:
-        _, options, _ = split_options(
-            {"seed": seed, "restarts": restarts, "tournament": tournament, "max_iter": max_iter, "tol": tol, **pool}
-        )
+        choices = {"seed": seed, "restarts": restarts, "tournament": tournament, "max_iter": max_iter, "tol": tol}
+        _, options, _ = split_options({**choices, "optimizer": optimizer, **pool})
         for word, chosen in priors.items():
             result = Result(word, Problem(dag, table, chosen, prune=prune))
             results.append(result)

@@ -33,8 +33,8 @@ def fit(
     hidden : {name: states} of hidden variables that carry no brackets in the text.
     prune : leave out unobserved nodes and cells without observed descendant.
     engine : "auto" or the name of an exact method.
-    options : restarts=10, init=None, tournament=0, max_iter=1000, tol=1e-8, accelerate=True, seed=0, workers=None
-        (see `FitOptions`).
+    options : restarts=10, init=None, tournament=0, max_iter=1000, tol=1e-8, accelerate=True, optimizer="em",
+        seed=0, workers=None (see `FitOptions`).
     """
     problem = Problem(dag, table, prior, hidden=hidden, prune=prune, engine=engine)
     return fit_problem(problem, method, FitOptions.from_mapping(options))
