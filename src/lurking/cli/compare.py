@@ -30,6 +30,7 @@ def compare(
         list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")
     ] = None,
     hidden: opt.HiddenOption = None,
+    tied: opt.TiedOption = None,
     scores: Annotated[
         str,
         typer.Option("--scores", help=f"Names separated by commas, the first one ranks: {', '.join(score_names())}."),
@@ -74,6 +75,7 @@ def compare(
     )
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
     choices |= {"max_iter": max_iter, "tol": tol, "optimizer": optimizer, "hidden": opt.hidden_cardinalities(hidden)}
+    choices["tied"] = opt.tied_groups(tied)
     results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own})
     if json:
         contents = [_content(priors[word].describe(), comparison) for word, comparison in results]

@@ -24,6 +24,7 @@ def fit(
     data: opt.DataArgument,
     model: opt.ModelOption,
     hidden: opt.HiddenOption = None,
+    tied: opt.TiedOption = None,
     method: Annotated[str, typer.Option("--method", help="vb, map, map-probability or ml.")] = "vb",
     prior: opt.OnePriorOption = "1.0",
     seed: opt.SeedOption = 0,
@@ -58,6 +59,7 @@ def fit(
             method=method,
             prior=chosen,
             prune=prune,
+            tied=opt.tied_groups(tied),
             seed=seed,
             restarts=restarts,
             tournament=tournament,
@@ -83,6 +85,7 @@ def fit_content(result: Fit) -> dict[str, object]:
     statistics = None if has_too_many_rows(result) else result.statistics
     return {
         "model": out.model_content(result.problem.full_dag, result.problem.dimension),
+        "tied": [list(group) for group in result.problem.tied],
         "method": result.method,
         "objective": result.objective,
         "status": result.status.name,

@@ -22,6 +22,7 @@ def score(
     data: opt.DataArgument,
     model: opt.ModelOption,
     hidden: opt.HiddenOption = None,
+    tied: opt.TiedOption = None,
     scores: Annotated[
         str, typer.Option("--scores", help=f"Names separated by commas: {', '.join(score_names())}.")
     ] = "bic,cs,vb",
@@ -68,7 +69,7 @@ def score(
         choices = {"seed": seed, "restarts": restarts, "tournament": tournament, "max_iter": max_iter, "tol": tol}
         _, options, _ = split_options({**choices, "optimizer": optimizer, **pool})
         for word, chosen in priors.items():
-            result = Result(word, Problem(dag, table, chosen, prune=prune))
+            result = Result(word, Problem(dag, table, chosen, prune=prune, tied=opt.tied_groups(tied)))
             results.append(result)
             for name in names:
                 if not options.stop.is_set:
@@ -92,6 +93,7 @@ def _content(results: list[Result], seed: int) -> dict[str, object]:
     problem = results[0].problem
     return {
         "model": out.model_content(problem.full_dag, problem.dimension),
+        "tied": [list(group) for group in problem.tied],
         "seed": seed,
         "results": [result.content() for result in results],
     }

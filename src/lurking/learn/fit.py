@@ -208,7 +208,7 @@ class Fit:
         else:
             theta = problem.unpruned(np.exp(self.potentials), layout.normalise(prior))
             theta, alpha = layout.normalise(theta), None
-        return Network(problem.full_dag, dict(problem.levels), theta, alpha, self._about())
+        return Network(problem.full_dag, dict(problem.levels), theta, alpha, self._about(), problem.tied)
 
     def _about(self) -> dict[str, Any]:
         return {

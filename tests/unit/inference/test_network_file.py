@@ -115,7 +115,7 @@ def test_another_version_is_refused(network, tmp_path, version):
     network.save(path)
     content = {**json.loads(path.read_text(encoding="utf-8")), "version": version}
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(FormatError, match=f"version {version!r}.*reads version 1"):
+    with pytest.raises(FormatError, match=f"version {version!r}.*reads versions 1 and 2"):
         Network.load(path)
 
 
