@@ -120,7 +120,7 @@ def test_ties_reach_the_library(done, table):
     document = done("fit", "survey.csv", "--model", MODEL, *QUICK, *words, "--json").json
     assert document["objective"] == close(fit.objective)
     assert document["tied"] == tied
-    assert document["model"]["dimension"] == fit.problem.dimension == 5
+    assert document["model"]["d"] == fit.problem.dimension == 5
     document = done("score", "survey.csv", "--model", MODEL, *QUICK, *words, "--scores", "vb", "--json").json
     assert document["results"][0]["scores"][0]["log_z"] == close(fit.objective)
     document = done("compare", "survey.csv", "--model", MODEL, *QUICK, *words, "--scores", "vb", "--json").json

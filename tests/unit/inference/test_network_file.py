@@ -109,7 +109,7 @@ def test_a_damaged_file_is_refused_in_one_line(network, tmp_path, change):
     assert "model.json" in str(caught.value)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None])
+@pytest.mark.parametrize("version", [0, 3, "1", None])
 def test_another_version_is_refused(network, tmp_path, version):
     path = tmp_path / "model.json"
     network.save(path)
