@@ -19,16 +19,14 @@ from lurking.search.compare import Comparison
 from lurking.search.compare import compare as compare_structures
 
 SHOWN = 20
+ModelsOption = Annotated[Path | None, typer.Option("--models", help="File with one model per line, 'name: arrows'.")]
+ModelOption = Annotated[list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")]
 
 
 def compare(
     data: opt.DataArgument,
-    models: Annotated[
-        Path | None, typer.Option("--models", help="File with one model per line, 'name: arrows'.")
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")
-    ] = None,
+    models: ModelsOption = None,
+    model: ModelOption = None,
     hidden: opt.HiddenOption = None,
     tied: opt.TiedOption = None,
     scores: Annotated[
@@ -73,13 +71,12 @@ def compare(
     table = opt.read_data(
         data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory
     )
-    choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
-    choices |= {"max_iter": max_iter, "tol": tol, "optimizer": optimizer, "hidden": opt.hidden_cardinalities(hidden)}
-    choices["tied"] = opt.tied_groups(tied)
-    results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own})
+    own |= {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament, "max_iter": max_iter}
+    own |= {"tol": tol, "optimizer": optimizer, "hidden": opt.hidden_cardinalities(hidden)}
+    results = _compared(dags, table, priors, workers, {"scores": names, "tied": opt.tied_groups(tied), **own})
     if json:
-        contents = [_content(priors[word].describe(), comparison) for word, comparison in results]
-        out.print_json("compare", {"data": out.data_content(data, table), "seed": seed, "results": contents})
+        about = {"data": out.data_content(data, table), "seed": seed}
+        out.print_json("compare", about | {"results": [_content(priors[word], each) for word, each in results]})
     else:
         _print(results)
     if results[-1][1].interrupted:
@@ -143,10 +140,10 @@ def print_comparison(title: str, comparison: Comparison) -> None:
         out.warn(note)
 
 
-def _content(prior: dict[str, object], comparison: Comparison) -> dict[str, object]:
+def _content(prior: Prior, comparison: Comparison) -> dict[str, object]:
     posteriors = {score: comparison[score] for score in comparison.scores}
     return {
-        "prior": prior,
+        "prior": prior.describe(),
         "models": [
             {
                 "name": row.name,

@@ -69,11 +69,8 @@ def score(
         choices = {"seed": seed, "restarts": restarts, "tournament": tournament, "max_iter": max_iter, "tol": tol}
         _, options, _ = split_options({**choices, "optimizer": optimizer, **pool})
         for word, chosen in priors.items():
-            result = Result(word, Problem(dag, table, chosen, prune=prune, tied=opt.tied_groups(tied)))
-            results.append(result)
-            for name in names:
-                if not options.stop.is_set:
-                    result.add(name, evaluate_or_refuse(result.problem, name, names, options, own))
+            results.append(Result(word, Problem(dag, table, chosen, prune=prune, tied=opt.tied_groups(tied))))
+            results[-1].add_all(names, options, own)
     _check_any(results, options.stop.is_set)
     if json:
         out.print_json("score", {"data": out.data_content(data, table), **_content(results, seed)})
@@ -150,6 +147,12 @@ class Result:
         self.word, self.problem = word, problem
         self.evidences: list[Evidence] = []
         self.refusals: dict[str, Refusal] = {}
+
+    def add_all(self, names: list[str], options: FitOptions, own: dict[str, object]) -> None:
+        """Take the outcomes of all scores, up to an interrupt."""
+        for name in names:
+            if not options.stop.is_set:
+                self.add(name, evaluate_or_refuse(self.problem, name, names, options, own))
 
     def add(self, name: str, outcome: Evidence | Refusal) -> None:
         """Take the outcome of one score."""
