@@ -114,13 +114,27 @@ def test_fit_writes_the_model_of_the_library(done, folder, table):
     assert (folder / "again.json").read_bytes() == (folder / "new.json").read_bytes()
 
 
-def test_fit_options_reach_the_library(done, table):
-    words = ("--tournament", "8", "--max-iter", "7", "--tol", "0", "--seed", "5", "--prior", "bdeu:4", "--no-prune")
-    document = done("fit", "survey.csv", "--model", MODEL, *words, "--json").json
-    options = {"tournament": 8, "max_iter": 7, "tol": 0, "seed": 5, "prior": lk.Prior.bdeu(4), "prune": False}
-    fit = lk.fit(MODEL, table, **options)
+def test_ties_reach_the_library(done, table):
+    tied, words = [["y1", "y2"], ["y3", "y4"]], ("--tied", "y1,y2", "--tied", "y3, y4")
+    fit = lk.fit(MODEL, table, tied=tied, **OPTIONS)
+    document = done("fit", "survey.csv", "--model", MODEL, *QUICK, *words, "--json").json
     assert document["objective"] == close(fit.objective)
-    assert document["n_iter"] == fit.n_iter == 7
+    assert document["tied"] == tied
+    assert document["model"]["d"] == fit.problem.dimension == 5
+    document = done("score", "survey.csv", "--model", MODEL, *QUICK, *words, "--scores", "vb", "--json").json
+    assert document["results"][0]["scores"][0]["log_z"] == close(fit.objective)
+    document = done("compare", "survey.csv", "--model", MODEL, *QUICK, *words, "--scores", "vb", "--json").json
+    assert document["results"][0]["models"][0]["scores"][0]["log_z"] == close(fit.objective)
+
+
+def test_fit_options_reach_the_library(done, table):
+    words = ("--tournament", "8", "--max-iter", "70", "--tol", "0", "--seed", "5", "--prior", "bdeu:4", "--no-prune")
+    words += ("--optimizer", "cg")
+    document = done("fit", "survey.csv", "--model", MODEL, *words, "--json").json
+    options = {"tournament": 8, "max_iter": 70, "tol": 0, "seed": 5, "prior": lk.Prior.bdeu(4), "prune": False}
+    fit = lk.fit(MODEL, table, optimizer="cg", **options)
+    assert document["objective"] == close(fit.objective)
+    assert document["n_iter"] == fit.n_iter == 70
     assert document["seed"] == 5
 
 

@@ -40,6 +40,7 @@ def compare(
     models: ModelsOption = None,
     model: ModelTextsOption = None,
     hidden: opt.HiddenOption = None,
+    tied: opt.TiedOption = None,
     scores: Annotated[
         str,
         typer.Option("--scores", help=f"Names separated by commas, the first one ranks: {', '.join(score_names())}."),
@@ -60,6 +61,7 @@ def compare(
     tournament: opt.TournamentOption = 0,
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
+    optimizer: opt.OptimizerOption = "em",
     prune: opt.PruneOption = True,
     weights: opt.WeightsOption = None,
     categorical: opt.CategoricalOption = None,
@@ -84,11 +86,12 @@ def compare(
     reading: dict[str, Any] = {"columns": columns, "rules": discretise, "memory": memory, "unique": prequential is None}
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop, **reading)
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
-    choices |= {"max_iter": max_iter, "tol": tol, "hidden": opt.hidden_cardinalities(hidden)}
+    choices |= {"max_iter": max_iter, "tol": tol, "optimizer": optimizer, "hidden": opt.hidden_cardinalities(hidden)}
+    choices |= {"tied": opt.tied_groups(tied)}
     results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own})
     if json:
-        contents = [_content(priors[word].describe(), comparison) for word, comparison in results]
-        out.print_json("compare", {"data": out.data_content(data, table), "seed": seed, "results": contents})
+        about = {"data": out.data_content(data, table), "seed": seed}
+        out.print_json("compare", about | {"results": [_content(priors[word], each) for word, each in results]})
     else:
         _print(results)
     if results[-1][1].interrupted:
@@ -174,10 +177,10 @@ def print_comparison(title: str, comparison: Comparison) -> None:
         out.warn(note)
 
 
-def _content(prior: dict[str, object], comparison: Comparison) -> dict[str, object]:
+def _content(prior: Prior, comparison: Comparison) -> dict[str, object]:
     posteriors = {score: comparison[score] for score in comparison.scores}
     return {
-        "prior": prior,
+        "prior": prior.describe(),
         "models": [
             {
                 "name": row.name,

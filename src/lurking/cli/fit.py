@@ -24,6 +24,7 @@ def fit(
     data: opt.DataArgument,
     model: opt.ModelOption,
     hidden: opt.HiddenOption = None,
+    tied: opt.TiedOption = None,
     method: Annotated[str, typer.Option("--method", help="vb, map, map-probability or ml.")] = "vb",
     prior: opt.OnePriorOption = "1.0",
     seed: opt.SeedOption = 0,
@@ -31,6 +32,7 @@ def fit(
     tournament: opt.TournamentOption = 0,
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
+    optimizer: opt.OptimizerOption = "em",
     prune: opt.PruneOption = True,
     destination: Annotated[Path | None, typer.Option("--out", help="Write the model here (JSON, or BIF).")] = None,
     weights: opt.WeightsOption = None,
@@ -57,11 +59,13 @@ def fit(
             method=method,
             prior=chosen,
             prune=prune,
+            tied=opt.tied_groups(tied),
             seed=seed,
             restarts=restarts,
             tournament=tournament,
             max_iter=max_iter,
             tol=tol,
+            optimizer=optimizer,
             **pool,
         )
     if destination is not None:
@@ -82,6 +86,7 @@ def fit_content(result: Fit) -> dict[str, object]:
     problem = result.problem
     return {
         "model": out.model_content(problem.full_dag, problem.dimension, problem.cheap_effective_dimension),
+        "tied": [list(group) for group in problem.tied],
         "method": result.method,
         "objective": result.objective,
         "status": result.status.name,

@@ -64,6 +64,10 @@ ModelOption = Annotated[
 HiddenOption = Annotated[
     list[str] | None, typer.Option("--hidden", metavar="NAME:STATES", help="A hidden variable and its states; repeat.")
 ]
+TiedOption = Annotated[
+    list[str] | None,
+    typer.Option("--tied", metavar="NAMES", help="Variables that share one table, as in y1,y2; repeat for others."),
+]
 WeightsOption = Annotated[str | None, typer.Option("--weights", metavar="COLUMN", help="How often each row counts.")]
 CategoricalOption = Annotated[
     list[str] | None, typer.Option("--categorical", metavar="COLUMNS", help="Columns to read as categories.")
@@ -147,6 +151,9 @@ MaxIterOption = Annotated[
 TolOption = Annotated[
     float, typer.Option("--tol", parser=real, metavar="X", help="Stop when a step gains less than this per row.")
 ]
+OptimizerOption = Annotated[
+    str, typer.Option("--optimizer", help="How climbs end: em (default), or lbfgs or cg, gradient ascent after EM.")
+]
 PruneOption = Annotated[bool, typer.Option("--prune/--no-prune", help="Leave out what has no observed descendant.")]
 WorkersOption = Annotated[
     int | None, typer.Option("--workers", parser=whole, metavar="N", help="Threads; results do not depend on it.")
@@ -161,6 +168,11 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 def listed(values: list[str] | None) -> list[str]:
     """Return the values of a repeatable option, each of which may hold several separated by commas."""
     return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
+
+
+def tied_groups(values: list[str] | None) -> list[list[str]] | None:
+    """Return the groups of --tied, one per use of the option."""
+    return None if values is None else [[part.strip() for part in value.split(",") if part.strip()] for value in values]
 
 
 def read_data(

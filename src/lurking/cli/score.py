@@ -22,6 +22,7 @@ def score(
     data: opt.DataArgument,
     model: opt.ModelOption,
     hidden: opt.HiddenOption = None,
+    tied: opt.TiedOption = None,
     scores: Annotated[
         str, typer.Option("--scores", help=f"Names separated by commas: {', '.join(score_names())}.")
     ] = "bic,cs,vb",
@@ -41,6 +42,7 @@ def score(
     tournament: opt.TournamentOption = 0,
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
+    optimizer: opt.OptimizerOption = "em",
     prune: opt.PruneOption = True,
     weights: opt.WeightsOption = None,
     categorical: opt.CategoricalOption = None,
@@ -64,15 +66,11 @@ def score(
     )
     results: list[Result] = []
     with opt.work(workers) as pool:
-        _, options, _ = split_options(
-            {"seed": seed, "restarts": restarts, "tournament": tournament, "max_iter": max_iter, "tol": tol, **pool}
-        )
+        choices = {"seed": seed, "restarts": restarts, "tournament": tournament, "max_iter": max_iter, "tol": tol}
+        _, options, _ = split_options({**choices, "optimizer": optimizer, **pool})
         for word, chosen in priors.items():
-            result = Result(word, Problem(dag, table, chosen, prune=prune))
-            results.append(result)
-            for name in names:
-                if not options.stop.is_set:
-                    result.add(name, evaluate_or_refuse(result.problem, name, names, options, own))
+            results.append(Result(word, Problem(dag, table, chosen, prune=prune, tied=opt.tied_groups(tied))))
+            results[-1].add_all(names, options, own)
     _check_any(results, options.stop.is_set)
     if json:
         out.print_json("score", {"data": out.data_content(data, table), **_content(results, seed)})
@@ -92,6 +90,7 @@ def _content(results: list[Result], seed: int) -> dict[str, object]:
     problem = results[0].problem
     return {
         "model": out.model_content(problem.full_dag, problem.dimension, problem.cheap_effective_dimension),
+        "tied": [list(group) for group in problem.tied],
         "seed": seed,
         "results": [result.content() for result in results],
     }
@@ -148,6 +147,12 @@ class Result:
         self.word, self.problem = word, problem
         self.evidences: list[Evidence] = []
         self.refusals: dict[str, Refusal] = {}
+
+    def add_all(self, names: list[str], options: FitOptions, own: dict[str, object]) -> None:
+        """Take the outcomes of all scores, up to an interrupt."""
+        for name in names:
+            if not options.stop.is_set:
+                self.add(name, evaluate_or_refuse(self.problem, name, names, options, own))
 
     def add(self, name: str, outcome: Evidence | Refusal) -> None:
         """Take the outcome of one score."""

@@ -12,7 +12,7 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 
-PROBLEM_OPTIONS: tuple[str, ...] = ("prior", "hidden", "prune", "engine")
+PROBLEM_OPTIONS: tuple[str, ...] = ("prior", "hidden", "prune", "engine", "tied")
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ def score(dag: Dag | str, table: Any, scores: Sequence[str], **options: Any) -> 
 def score(dag: Dag | str, table: Any, scores: str | Sequence[str] = "vb", **options: Any) -> Evidence | Scores:
     """Score one structure: one name gives an Evidence, a list of names gives them all from shared fits.
 
-    `options`: prior=1.0, hidden=None, prune=True, engine="auto"; those of `fit` (restarts, max_iter, tol, seed, …);
-    and those of the scores: at="map" | "map-probability" | "ml" (the point estimate behind map-likelihood, bic, bicp,
-    draper, adjusted-bic, mled, cs), dimension="standard" | "effective" (bic, bicp, draper, cs), basis="logit" |
-    "probability" and curvature="full" | "blocks" | "diagonal" (laplace), start="prior" | "map" (vb), budget=10**6
-    (tables held by exact).
+    `options`: prior=1.0, hidden=None, prune=True, engine="auto", tied=None (groups of variables that share one table);
+    those of `fit` (restarts, max_iter, tol, seed, …); and those of the scores: at="map" | "map-probability" | "ml"
+    (the point estimate behind map-likelihood, bic, bicp, draper, adjusted-bic, mled, cs), dimension="standard" | "effective" (bic,
+    bicp, draper, cs), basis="logit" | "probability" and curvature="full" | "blocks" | "diagonal" (laplace),
+    start="prior" | "map" (vb), budget=10**6 (tables held by exact).
     """
     of_problem, fit_options, own = split_options(options)
     problem = Problem(dag, table, **of_problem)

@@ -40,7 +40,7 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
         raise OptionError(f"budget is {budget!r}; it must be a whole number of tables, at least 1")
     # Barren nodes and cells integrate to 1, so leaving them out changes nothing but the work.
     fits = problem.in_blocks or (problem.prune and (problem.engine.program is not None or problem.is_complete))
-    lean = problem if fits else Problem(problem.full_dag, problem.table, problem.prior, engine="enumeration")
+    lean = problem if fits else _enumerated(problem)
     engine, layout = lean.engine, lean.layout
     if engine.program is None and engine.active.size:
         raise TooLarge("exact evidence of so many rows needs more tables than can be held; use vb or cs")
@@ -63,6 +63,11 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     return Evidence(
         sum(parts.values()), 0.0, None, Kind.EXACT, "exact", parts, Status.CLOSED_FORM, {"tables_held": held}
     )
+
+
+def _enumerated(problem: Problem) -> Problem:
+    """Return the same problem with everything pruned that can be, by enumeration."""
+    return Problem(problem.full_dag, problem.table, problem.prior, engine="enumeration", tied=problem.tied)
 
 
 @dataclass(frozen=True)

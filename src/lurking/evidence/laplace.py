@@ -19,7 +19,7 @@ from lurking.inference.coordinates import Coordinates, Logits, Probabilities, ro
 from lurking.inference.curvature import by_table_row, complete_matrix, full, on_the_diagonal
 from lurking.inference.determinant import Determinant, Factor, of_blocks, of_matrix
 from lurking.inference.enumerable import enumerated
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, refuse_ties
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
 from lurking.learn.newton import Mode, climb_to_mode
@@ -125,6 +125,8 @@ def laplace(problem: Problem, options: FitOptions, *, basis: str = "logit", curv
         raise UnknownNameError("basis", basis, BASES)
     if curvature not in CURVATURES:
         raise UnknownNameError("curvature", curvature, CURVATURES)
+    if curvature != "full":
+        refuse_ties(problem, f"curvature={curvature!r}", "curvature='full'")
     over_logits = BASES[basis] == "map"
     _check_prior(problem, over_logits)
     engine = enumerated(problem) if curvature == "full" else problem.engine

@@ -21,13 +21,13 @@ from lurking.types import FloatArray
 
 def alias_count_with_tables(dag: Dag, tables: Mapping[str, FloatArray], cardinalities: Mapping[str, int]) -> int:
     """Return S for the pseudo-counts of every node (`lurking.graph.symmetry.alias_count`)."""
-    arrays = _checked_tables(dag, tables, cardinalities)
+    arrays = checked_tables(dag, tables, cardinalities)
     if all((array == array[0, 0]).all() for array in arrays.values()):
         return symmetric_count(dag, {name: float(arrays[name][0, 0]) for name in dag.hidden})
-    return count_actions(*_relational_graph(dag, arrays))
+    return count_actions(*relational_graph(dag, arrays))
 
 
-def _checked_tables(
+def checked_tables(
     dag: Dag, tables: Mapping[str, FloatArray], cardinalities: Mapping[str, int]
 ) -> dict[str, FloatArray]:
     """Return the tables rounded to 12 significant digits, after checking that their shapes fit the structure."""
@@ -67,7 +67,7 @@ def _rounded(array: FloatArray) -> FloatArray:
     return rounded[places].reshape(array.shape)
 
 
-def _relational_graph(dag: Dag, tables: dict[str, FloatArray]) -> tuple[list[Hashable], list[LabelledEdge], list[int]]:
+def relational_graph(dag: Dag, tables: dict[str, FloatArray]) -> tuple[list[Hashable], list[LabelledEdge], list[int]]:
     """Return structure and prior as one coloured graph: colours, edges, and which vertices carry parameters.
 
     Vertices are the hidden nodes (each also stands for its family), their states, and the table entries that differ

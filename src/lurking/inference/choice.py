@@ -39,8 +39,12 @@ class MixedEngine(Engine):
         self.layout, self.codes, self.parts = layout, codes, tuple(parts)
         self.program = None
         self.complete_counts = np.sum([part.complete_counts for part in parts], axis=0)
-        self.active = np.sort(np.concatenate([part.active for part in parts]))
+        self.active = np.unique(np.concatenate([part.active for part in parts]))
         self._places = [np.searchsorted(self.active, part.active) for part in parts]
+        # A table that families of several parts share may be active in one and have constant counts from another.
+        self._constant = self.complete_counts[self.active]
+        for part, places in zip(parts, self._places, strict=True):
+            self._constant[places] -= part.complete_counts[part.active]
 
     @property
     def cost(self) -> float:
@@ -48,10 +52,12 @@ class MixedEngine(Engine):
         return sum(part.cost for part in self.parts)
 
     def expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
-        """Return the parts' counts, each in its own places, and the sum of their shares of log_z."""
-        counts, log_z = np.empty(len(self.active)), 0.0
+        """Return the sums of the parts' counts and of their shares of log_z."""
+        counts, used = self._constant.copy(), self._constant != 0.0
+        log_z = float(counts[used] @ potentials[used])
         for part, places in zip(self.parts, self._places, strict=True):
-            counts[places], share = part.expect_active(potentials[places])
+            own, share = part.expect_active(potentials[places])
+            counts[places] += own
             log_z += share
         return counts, log_z
 

@@ -114,7 +114,7 @@ class JunctionEngine(Engine):
             np.arange(layout.offsets[j], layout.offsets[j] + layout.cardinalities[j] * layout.configurations[j])
             for j in families
         ]
-        active = np.concatenate(blocks) if blocks else np.empty(0, np.int64)
+        active = np.unique(np.concatenate(blocks)) if blocks else np.empty(0, np.int64)
         compact = np.full(layout.size, -1, np.int64)
         compact[active] = np.arange(len(active))
         return active, compact

@@ -22,6 +22,7 @@ from lurking.inference.elimination import Factor, eliminate
 from lurking.inference.problem import node_codes
 from lurking.models.discrete.document import Document, read_document, versions, write_document
 from lurking.models.discrete.layout import Layout
+from lurking.models.discrete.ties import Ties, checked_ties, restricted
 from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.types import BoolArray, FloatArray, Frame, IntArray, Level, read_only
@@ -69,6 +70,7 @@ class Network:
     theta : flat vector of conditional probabilities (see `Layout`); for a VB fit the posterior means.
     alpha : flat vector of Dirichlet parameters behind them (VB only), or None.
     about : where it came from: method, objective, seed, options, data digest, versions.
+    tied : groups of nodes that share one table; `theta` has it once for each of them.
     """
 
     dag: Dag
@@ -76,6 +78,7 @@ class Network:
     theta: FloatArray = field(repr=False)
     alpha: FloatArray | None = field(default=None, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    tied: Ties = ()
 
     def __post_init__(self) -> None:
         for name in ("theta", "alpha"):
@@ -84,6 +87,9 @@ class Network:
                 if np.shape(array) != (self.layout.size,):
                     raise StructureError(f"{name} has shape {np.shape(array)}; it must be ({self.layout.size},)")
                 object.__setattr__(self, name, read_only(np.array(array, np.float64)))
+        if self.tied:
+            ties = checked_ties(self.dag, {name: len(levels) for name, levels in self.levels.items()}, self.tied)
+            object.__setattr__(self, "tied", ties)
 
     @classmethod
     def from_tables(
@@ -141,7 +147,9 @@ class Network:
     @property
     def relevant_dimension(self) -> int:
         """Number of free parameters without the barren nodes, which no data can tell anything about."""
-        return Layout(self.dag.pruned(), {name: len(levels) for name, levels in self.levels.items()}).dimension
+        dag = self.dag.pruned()
+        cardinalities = {name: len(levels) for name, levels in self.levels.items()}
+        return Layout(dag, cardinalities, restricted(self.tied, dag.nodes)).dimension
 
     def _coded(self, data: Any, without: str | None = None) -> Table:
         """Return the table with the model's columns (but `without`) recoded to the model's levels."""
@@ -248,13 +256,13 @@ class Network:
     def save(self, path: str | Path) -> None:
         """Write the network as versioned JSON; `Network.load` reads it back exactly."""
         about = {**self.about, "versions": versions()}
-        write_document(path, Document(self.dag, dict(self.levels), self.theta, self.alpha, about))
+        write_document(path, Document(self.dag, dict(self.levels), self.theta, self.alpha, about, self.tied))
 
     @classmethod
     def load(cls, path: str | Path) -> Network:
         """Read a network written by `save`."""
         document = read_document(path)
-        return cls(document.dag, document.levels, document.theta, document.alpha, document.about)
+        return cls(document.dag, document.levels, document.theta, document.alpha, document.about, document.tied)
 
     def __str__(self) -> str:
         lines = [f"Network: {self.dag}"]
@@ -265,7 +273,7 @@ class Network:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):
             return NotImplemented
-        if self.dag != other.dag or dict(self.levels) != dict(other.levels):
+        if self.dag != other.dag or dict(self.levels) != dict(other.levels) or self.tied != other.tied:
             return False
         if self.alpha is None or other.alpha is None:
             return self.alpha is other.alpha and np.array_equal(self.theta, other.theta)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -10,9 +11,18 @@ import numpy as np
 
 from lurking.data.patterns import CONSTANT, UNOBSERVED, Patterns, rank_rows
 from lurking.data.table import Table, as_table
-from lurking.errors import DataError, OptionError, StructureError, TooLarge, UnknownNameError, nearest_hint
+from lurking.errors import (
+    DataError,
+    LurkingWarning,
+    OptionError,
+    StructureError,
+    TooLarge,
+    UnknownNameError,
+    nearest_hint,
+)
 from lurking.graph.dag import Dag
 from lurking.graph.symmetry import log_aliases
+from lurking.graph.tied_symmetry import tied_log_aliases
 from lurking.inference.base import Engine
 from lurking.inference.choice import choose_engine
 from lurking.inference.enumeration import EnumerationEngine
@@ -22,6 +32,7 @@ from lurking.inference.reference import ReferenceEngine
 from lurking.inference.row_blocks import BLOCK_ROWS, BlockEngine, DiskShelf, MemoryShelf
 from lurking.models.discrete.layout import Layout
 from lurking.models.discrete.prior import Prior
+from lurking.models.discrete.ties import Ties, checked_ties, restricted
 from lurking.runtime.memory import available_bytes, in_words, is_affordable
 from lurking.runtime.progress import Progress, Silent
 from lurking.types import CodeArray, FloatArray, Level, read_only
@@ -52,6 +63,7 @@ class Problem:
     prune : leave out hidden nodes without observed descendant (from d and S too) and, row by row, unobserved cells
         without observed descendant. Exact evidence does not depend on it; every bound is tighter with it.
     engine : "auto" (the cheapest exact method for each independent part), "enumeration", "junction" or "reference".
+    tied : groups of nodes whose families share one table, for example [["y1", "y2"]]; states match by their place.
     """
 
     def __init__(
@@ -63,6 +75,7 @@ class Problem:
         hidden: Mapping[str, int] | None = None,
         prune: bool = True,
         engine: str = "auto",
+        tied: Sequence[Sequence[str]] | None = None,
     ) -> None:
         if not isinstance(dag, Dag | str):
             raise OptionError(f"the model is a {type(dag).__name__}; give a Dag or its text, then the data")
@@ -79,9 +92,12 @@ class Problem:
         check_columns(self.full_dag, self.table)
         self.dag: Dag = self.full_dag.pruned() if prune else self.full_dag
         cardinalities = {name: self.table[name].cardinality for name in self.full_dag.observed}
-        self.layout = checked_layout(self.dag, {**cardinalities, **self.full_dag.hidden})
+        cardinalities |= self.full_dag.hidden
+        self.tied: Ties = checked_ties(self.full_dag, cardinalities, tied)
+        self.layout = checked_layout(self.dag, cardinalities, restricted(self.tied, self.dag.nodes))
         self.levels = levels_of(self.full_dag, self.table)
-        self.pseudo: FloatArray = read_only(self.prior.pseudo_counts(self.layout, self.levels))
+        warn_of_levels(self.tied, self.levels)
+        self.pseudo: FloatArray = read_only(shared_pseudo_counts(self.prior, self.layout, self.levels))
         self._memory: dict[Hashable, Any] = {}
         self._progress: Progress = Silent()
         self._workers: int | None = None
@@ -207,6 +223,8 @@ class Problem:
         return self._log_aliases(self.full_dag.pruned())
 
     def _log_aliases(self, dag: Dag) -> float:
+        if ties := restricted(self.tied, dag.nodes):
+            return tied_log_aliases(dag, self.layout.split(self.pseudo), ties)
         if self.prior.is_exchangeable:
             return log_aliases(dag)
         return log_aliases(dag, self.layout.split(self.pseudo), self.cardinalities)
@@ -242,19 +260,32 @@ class Problem:
 
     @cached_property
     def full_pseudo(self) -> tuple[Layout, FloatArray]:
-        """Layout and pseudo-counts over all nodes, pruned ones included."""
+        """Layout and pseudo-counts over all nodes, pruned ones included, tied ones apart."""
         if self.dag is self.full_dag or self.dag == self.full_dag:
-            return self.layout, self.pseudo
+            return self.layout.untied, self.layout.apart(self.pseudo)
         layout = Layout(self.full_dag, {name: len(self.levels[name]) for name in self.full_dag.nodes})
         return layout, self.prior.pseudo_counts(layout, self.levels)
 
     def unpruned(self, flat: FloatArray, fill: FloatArray) -> FloatArray:
-        """Return a vector over all nodes: `flat` where the node was kept, `fill` (full layout) where it was pruned."""
+        """Return a vector over all nodes: `flat` where the node was kept, `fill` (full layout) where it was pruned.
+
+        A pruned node that is tied to one that was kept has its table.
+        """
         layout, _ = self.full_pseudo
         if layout is self.layout:
             return flat
-        tables = {**layout.split(fill), **self.layout.split(flat)}
-        return layout.join(tables)
+        kept = self.layout.split(flat)
+        shared = {name: kept[own] for group in self.tied for own in group if own in kept for name in group}
+        return layout.join({**layout.split(fill), **shared, **kept})
+
+
+def refuse_ties(problem: Problem, what: str, instead: str) -> None:
+    """Refuse a computation in which a row must not use an entry of a table twice."""
+    if problem.tied:
+        raise OptionError(
+            f"{what} cannot take tied families ({', '.join(problem.tied[0])}), since one row may use their table more "
+            f"than once; use {instead}"
+        )
 
 
 def shared_patterns(dag: Dag, table: Table) -> Patterns:
@@ -313,9 +344,28 @@ def levels_of(dag: Dag, table: Table) -> dict[str, tuple[Level, ...]]:
     return {name: tuple(range(hidden[name])) if name in hidden else table[name].levels for name in dag.nodes}
 
 
-def checked_layout(dag: Dag, cardinalities: dict[str, int]) -> Layout:
+def warn_of_levels(ties: Ties, levels: Mapping[str, Sequence[Level]]) -> None:
+    """Tell of tied variables whose states have different names: they are matched by their place."""
+    for first, *others in ties:
+        for name in others:
+            if tuple(levels[name]) != tuple(levels[first]):
+                warnings.warn(
+                    f"tied {first!r} and {name!r} have the levels {list(levels[first])} and {list(levels[name])}; they "
+                    "are matched by their place",
+                    LurkingWarning,
+                    stacklevel=3,
+                )
+
+
+def shared_pseudo_counts(prior: Prior, layout: Layout, levels: Mapping[str, Sequence[Level]]) -> FloatArray:
+    """Return λ (P,) of the prior, which must be the same for tied families."""
+    apart = prior.pseudo_counts(layout.untied, levels)
+    return layout.join(layout.untied.split(apart), "pseudo-counts") if layout.tied else apart
+
+
+def checked_layout(dag: Dag, cardinalities: dict[str, int], tied: Ties = ()) -> Layout:
     """Return the layout, refusing tables that do not fit in memory (sizes are exact integers, nothing is allocated)."""
-    layout = Layout(dag, cardinalities)
+    layout = Layout(dag, cardinalities, tied)
     need = layout.size * 8 * VECTORS_PER_FIT
     if not is_affordable(need):
         j = max(range(len(layout.nodes)), key=lambda i: layout.cardinalities[i] * layout.configurations[i])

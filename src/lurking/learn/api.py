@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lurking.graph.dag import Dag
@@ -20,6 +20,7 @@ def fit(
     hidden: Mapping[str, int] | None = None,
     prune: bool = True,
     engine: str = "auto",
+    tied: Sequence[Sequence[str]] | None = None,
     **options: Any,
 ) -> Fit:
     """Fit the parameters of one structure with hidden variables and empty cells.
@@ -33,8 +34,9 @@ def fit(
     hidden : {name: states} of hidden variables that carry no brackets in the text.
     prune : leave out unobserved nodes and cells without observed descendant.
     engine : "auto" or the name of an exact method.
-    options : restarts=10, init=None, tournament=0, max_iter=1000, tol=1e-8, accelerate=True, seed=0, workers=None
-        (see `FitOptions`).
+    tied : groups of variables whose families share one table, for example [["y1", "y2"]].
+    options : restarts=10, init=None, tournament=0, max_iter=1000, tol=1e-8, accelerate=True, optimizer="em",
+        seed=0, workers=None (see `FitOptions`).
     """
-    problem = Problem(dag, table, prior, hidden=hidden, prune=prune, engine=engine)
+    problem = Problem(dag, table, prior, hidden=hidden, prune=prune, engine=engine, tied=tied)
     return fit_problem(problem, method, FitOptions.from_mapping(options))

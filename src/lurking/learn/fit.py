@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from lurking.inference.posterior import DirichletPosterior
 from lurking.inference.problem import Problem
 from lurking.inference.row_blocks import BlockEngine
 from lurking.kernels.program import Rule
+from lurking.learn.ascent import ascend
 from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues
 from lurking.learn.init import draw_starts, given_start
 from lurking.learn.loop import Climb, Climber, ClimbOptions, Status, rule_of
@@ -44,7 +45,7 @@ class FitOptions:
     init : {node: table[l, k]}, used as start 1 as it is.
     tournament : 0 for independent restarts; 64 for the 64 → 32 → … → 1 scheme of chickering-heckerman-1996 §3,
         which replaces them.
-    max_iter, tol, accelerate : see `ClimbOptions`.
+    max_iter, tol, accelerate, optimizer : see `ClimbOptions`.
     seed : whole number, Generator, SeedSequence or None.
     workers : threads across starts; None lets the size of the problem decide. Results do not depend on it.
     executor : a pool of threads (`concurrent.futures.ThreadPoolExecutor`) to use instead of one of its own.
@@ -59,6 +60,7 @@ class FitOptions:
     max_iter: int = 1000
     tol: float = 1e-8
     accelerate: bool = True
+    optimizer: str = "em"
     seed: Seed = 0
     workers: int | None = None
     executor: Executor | None = field(default=None, repr=False)
@@ -82,7 +84,7 @@ class FitOptions:
     @cached_property
     def climb(self) -> ClimbOptions:
         """The options of each start's climb."""
-        return ClimbOptions(self.max_iter, self.tol, self.accelerate)
+        return ClimbOptions(self.max_iter, self.tol, self.accelerate, self.optimizer)
 
     @cached_property
     def at_rest(self) -> FitOptions:
@@ -113,7 +115,7 @@ class FitOptions:
         init = None if self.init is None else tuple((k, np.asarray(v).tobytes()) for k, v in sorted(self.init.items()))
         sequence = self.seed if isinstance(self.seed, np.random.SeedSequence) else None
         seed = self.seed if sequence is None else (str(sequence.entropy), sequence.spawn_key)
-        return (self.restarts, init, self.tournament, self.max_iter, self.tol, self.accelerate, seed)
+        return (self.restarts, init, self.tournament, self.max_iter, self.tol, self.accelerate, self.optimizer, seed)
 
     def describe(self) -> dict[str, Any]:
         """Return the options as plain values, for files and reports."""
@@ -123,6 +125,7 @@ class FitOptions:
             "max_iter": int(self.max_iter),
             "tol": float(self.tol),
             "accelerate": bool(self.accelerate),
+            "optimizer": self.optimizer,
             "init": self.init is not None,
         }
 
@@ -205,7 +208,7 @@ class Fit:
         else:
             theta = problem.unpruned(np.exp(self.potentials), layout.normalise(prior))
             theta, alpha = layout.normalise(theta), None
-        return Network(problem.full_dag, dict(problem.levels), theta, alpha, self._about())
+        return Network(problem.full_dag, dict(problem.levels), theta, alpha, self._about(), problem.tied)
 
     def _about(self) -> dict[str, Any]:
         return {
@@ -324,8 +327,9 @@ def climb_from(
 def _climbs_from(
     climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
 ) -> list[Climb]:
-    cost = problem.engine.cost
-    is_tiny = cost * len(starts) < SERIAL_BELOW and climbing_cost(problem, climb, len(starts)) <= ONE_CALL
+    cost, by_em = problem.engine.cost, climb.optimizer == "em"
+    climb_once = climber.climb if by_em else partial(ascend, climber)
+    is_tiny = by_em and cost * len(starts) < SERIAL_BELOW and climbing_cost(problem, climb, len(starts)) <= ONE_CALL
     # After an interrupt one call has nothing to keep; start by start, the finished ones are there.
     if is_tiny and options.executor is None and not options.keep_interrupted and problem.engine.program is not None:
         climbs = climber.climb_all(starts, climb, options.stop)
@@ -336,14 +340,14 @@ def _climbs_from(
         # Threads are at work on the blocks of each E-step, whose progress is shown instead. The climb itself runs on
         # one thread, so that an interrupt ends it at its next iteration and what it has reached is kept.
         return map_in_order(
-            lambda start: climber.climb(start, climb, options.stop),
+            lambda start: climb_once(start, climb, options.stop),
             starts,
             workers=1,
             interruptible=True,
             stop=options.stop,
         )
     return map_in_order(
-        lambda start: climber.climb(start, climb, options.stop),
+        lambda start: climb_once(start, climb, options.stop),
         starts,
         workers=1 if is_small and options.workers is None else options.workers,
         executor=options.executor,

@@ -26,6 +26,7 @@ from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag
 from lurking.types import FloatArray, IntArray
 
+OPTIMIZERS = ("em", "lbfgs", "cg")
 METHODS = {"vb": Rule.VB, "map": Rule.MAP, "map-probability": Rule.MAP_PROBABILITY, "ml": Rule.ML}
 
 
@@ -70,11 +71,13 @@ class ClimbOptions:
     max_iter : E-steps at most, rejected extrapolations included.
     tol : stop when a plain step gains less than tol · max(n, 1); 0 runs all `max_iter`.
     accelerate : squared extrapolation (Varadhan & Roland 2008), accepted only when the objective does not fall.
+    optimizer : "em"; or "lbfgs" or "cg", which finish the climb by gradient ascent (`lurking.learn.ascent`).
     """
 
     max_iter: int = 1000
     tol: float = 1e-8
     accelerate: bool = True
+    optimizer: str = "em"
 
     def __post_init__(self) -> None:
         check_whole("max_iter", self.max_iter, 1)
@@ -84,6 +87,8 @@ class ClimbOptions:
             raise OptionError(f"tol is {self.tol!r}; it must be a finite number of at least 0, for example 1e-8")
         if not isinstance(self.accelerate, bool | np.bool_):
             raise OptionError(f"accelerate is {self.accelerate!r}; it must be True or False")
+        if self.optimizer not in OPTIMIZERS:
+            raise UnknownNameError("optimizer", self.optimizer, OPTIMIZERS)
 
 
 class Climb:
@@ -193,7 +198,7 @@ class Climber:
         self._density_constant = 0.0 if rule is Rule.ML else dirichlet.log_normaliser(layout.row_start, pseudo)
 
     def climb(self, start: FloatArray, options: ClimbOptions, stop: StopFlag | None = None) -> Climb:
-        """Climb from potentials `start` (P,)."""
+        """Climb from potentials `start` (P,) by EM or VBEM."""
         return self.climb_all([start], options, stop)[0]
 
     def climb_all(
@@ -201,18 +206,22 @@ class Climber:
     ) -> list[Climb]:
         """Climb from each of the potentials (P,) in one kernel call."""
         prepared = self.prepare(starts)
-        flag = (stop or StopFlag()).array
+        return self.finish(prepared, self.ends(prepared, starts, options, (stop or StopFlag()).array))
+
+    def ends(
+        self, prepared: PreparedStarts, starts: Sequence[FloatArray], options: ClimbOptions, stop: IntArray
+    ) -> list[ClimbResult]:
+        """Return the ends of the climbs from `starts`, prepared, over the active positions."""
         if prepared.climbs is not None:
-            return self.finish(prepared, climb_together([prepared], self.rule, self.n, options, flag)[0])
+            return climb_together([prepared], self.rule, self.n, options, stop)[0]
         threshold = options.tol * max(self.n, 1.0)
         active = self.engine.active
         if not active.size:
-            return self.finish(prepared, [_closed_form(fixed, options) for fixed in prepared.fixed])
-        ends = [
-            climb_in_python(self, start[active], fixed.constant, threshold, options.max_iter, options.accelerate, flag)
+            return [_closed_form(fixed, options) for fixed in prepared.fixed]
+        return [
+            climb_in_python(self, start[active], fixed.constant, threshold, options.max_iter, options.accelerate, stop)
             for start, fixed in zip(starts, prepared.fixed, strict=True)
         ]
-        return self.finish(prepared, ends)
 
     def prepare(self, starts: Sequence[FloatArray]) -> PreparedStarts:
         """Return what the kernel needs to climb from the potentials (P,), and what it leaves alone."""

@@ -42,9 +42,20 @@ class Point(NamedTuple):
 
 def evaluate(climber: Prepared, potentials: FloatArray, coordinates: FloatArray | None) -> Point:
     """One E step and one M step at `potentials`, over the active positions."""
+    counts, log_z = climber.engine.expect_active(potentials)
+    return point_of(climber, potentials, counts, log_z, coordinates)
+
+
+def point_of(
+    climber: Prepared,
+    potentials: FloatArray,
+    counts: FloatArray,
+    log_z: float,
+    coordinates: FloatArray | None = None,
+) -> Point:
+    """Return the evaluated point, given its E-step."""
     pseudo, _, _, _, added = climber.prior
     rows = climber.row_start
-    counts, log_z = climber.engine.expect_active(potentials)
     if climber.rule is Rule.VB:
         used = counts != 0.0
         objective = log_z + dirichlet.log_evidence(rows, pseudo, counts) - float(counts[used] @ potentials[used])

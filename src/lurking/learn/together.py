@@ -39,8 +39,9 @@ class _Prepared:
 
 
 def can_fit_together(options: FitOptions) -> bool:
-    """Whether fits with these options can share kernel calls: plain restarts, traces that can be held."""
-    return options.init is None and not options.tournament and options.max_iter <= MOST_TRACE
+    """Whether fits with these options can share kernel calls: plain restarts by EM, traces that can be held."""
+    is_plain = options.init is None and not options.tournament and options.optimizer == "em"
+    return is_plain and options.max_iter <= MOST_TRACE
 
 
 def is_small(problem: Problem, options: FitOptions) -> bool:

@@ -81,6 +81,8 @@ def _listed(layout: Layout, pseudo: FloatArray, ordered: Collection[int]) -> Int
         for orders in itertools.product(*(itertools.permutations(range(states)) for _, states in free)):
             order = {v: np.asarray(permuted) for (v, _), permuted in zip(free, orders, strict=True)}
             permutation = _permutation(layout, grids, to, order)
+            if permutation is None:
+                continue
             digest = hashlib.blake2b(permutation[tells].tobytes(), digest_size=16).digest()
             if digest not in known and np.array_equal(pseudo[permutation], pseudo):
                 known.add(digest)
@@ -98,12 +100,13 @@ def _count_listed(layout: Layout, ordered: Collection[int]) -> int | None:
     return count if max(tried, count) <= MOST_RELABELINGS and count * layout.size <= MOST_ENTRIES else None
 
 
-def _permutation(layout: Layout, grids: list[IntArray], to: list[int], order: dict[int, IntArray]) -> IntArray:
+def _permutation(layout: Layout, grids: list[IntArray], to: list[int], order: dict[int, IntArray]) -> IntArray | None:
     """Return the flat permutation that renames nodes, and then puts states in the order given for the new name.
 
-    Nodes without an order keep that of their states, as those of one state do.
+    Nodes without an order keep that of their states, as those of one state do. None where tied families would move
+    their shared table in different ways.
     """
-    result = np.empty(layout.size, np.int64)
+    result = np.full(layout.size, -1, np.int64)
     for j, strides in enumerate(layout.strides):
         source = np.full(grids[j].shape[1:], layout.offsets[j], np.int64)
         target = np.full(grids[j].shape[1:], layout.offsets[to[j]], np.int64)
@@ -112,8 +115,11 @@ def _permutation(layout: Layout, grids: list[IntArray], to: list[int], order: di
             source += stride * states
             moved = order[to[v]][states] if to[v] in order else states
             target += layout.strides[to[j]][to[v]] * moved
+        if layout.tied and np.any((result[target] != -1) & (result[target] != source)):
+            return None
         result[target.ravel()] = source.ravel()
-    return result
+    # Families that part from each other would need their table at two places.
+    return result if not layout.tied or np.array_equal(np.sort(result), np.arange(layout.size)) else None
 
 
 def log_share(permutations: IntArray, alpha: FloatArray, log_theta: FloatArray, power: float = 1.0) -> FloatArray:
@@ -189,16 +195,28 @@ def _ordered_states(layout: Layout, pseudo: FloatArray) -> dict[int, IntArray]:
     for node in sorted(hidden, key=lambda v: -layout.cardinalities[v]):
         if any(node in family and other in family for family in layout.strides for other in found):
             continue
+        if not _moves_alone(layout, node):
+            continue
         states = _state_positions(layout, node)
         if all(np.array_equal(pseudo[states[0]], pseudo[own]) for own in states):
             found[node] = states
     return found
 
 
+def _moves_alone(layout: Layout, node: int) -> bool:
+    """Whether an order of its states moves every shared table in one way: it is along the same axis in all families."""
+    for group in layout.tied:
+        strides = (layout.strides[layout.index[name]] for name in group)
+        if len({own.get(node) for own in strides}) > 1:
+            return False
+    return True
+
+
 def _state_positions(layout: Layout, node: int) -> IntArray:
     """Return, for each state of a node, its flat positions in matching order, (r, w)."""
     found: list[list[IntArray]] = [[] for _ in range(layout.cardinalities[node])]
-    for j, strides in enumerate(layout.strides):
+    for j in layout.owners:
+        strides = layout.strides[j]
         if node not in strides:
             continue
         others = np.indices([layout.cardinalities[v] for v in strides if v != node])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, refuse_ties
 from lurking.kernels.program import Program
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
@@ -91,6 +91,7 @@ def collapsed_gibbs(
         ("burn_in", burn_in, 0),
     ):
         check_whole(name, value, least)
+    refuse_ties(problem, "collapsed Gibbs sampling", "gibbs, which draws parameters too")
     engine, program = problem.engine, sampled_program(problem)
     pseudo, size, draws = problem.pseudo[engine.active], problem.layout.size, int(sweeps // thin)
 
@@ -135,6 +136,7 @@ def anneal_completions(
     """
     from lurking.kernels.cpu.collapsed import anneal_completions_into, empty_completion
 
+    refuse_ties(problem, "path='completions'", "path='variational'")
     program, schedule = sampled_program(problem), checked_temperatures(temperatures)
     pseudo, steps = problem.pseudo[problem.engine.active], len(schedule) - 1
     flag = (stop or StopFlag()).array

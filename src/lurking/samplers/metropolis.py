@@ -147,7 +147,7 @@ class Walk:
     def blocks(self) -> IntArray:
         """(B + 1,) ranges of active table rows that are proposed together."""
         layout, active = self.problem.layout, self.problem.engine.active
-        node_of_row = np.repeat(np.arange(len(layout.nodes)), layout.configurations)
+        node_of_row = np.repeat(layout.owners, [layout.configurations[j] for j in layout.owners])
         nodes = node_of_row[np.unique(layout.row_of[active])]
         between = np.flatnonzero(np.diff(nodes)) + 1 if self.sweep == "family" else np.empty(0, np.int64)
         return np.concatenate([[0], between, [len(nodes)]]).astype(np.int64)

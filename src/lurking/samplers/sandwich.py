@@ -24,7 +24,7 @@ from lurking.errors import OptionError
 from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
 from lurking.inference.network import Network
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, refuse_ties
 from lurking.learn.fit import FitOptions
 from lurking.models.discrete.layout import Layout
 from lurking.models.discrete.prior import Prior
@@ -96,6 +96,7 @@ def draw_alike(problem: Problem, *, n: int, seed: Seed, empty: float = 0.0) -> C
     Cells are empty in the patterns of the problem's own rows, and `empty` more. θ* is no draw of the prior, so it is
     not an exact posterior draw given the new rows.
     """
+    refuse_ties(problem, "drawing data like those of a problem", "a problem without ties")
     children = seed_sequence(seed).spawn(3)
     drawn = gibbs(problem, chains=1, draws=1, burn_in=BURN_IN, seed=children[0], workers=1)
     log_theta = drawn.log_theta[0, 0]

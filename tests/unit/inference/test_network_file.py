@@ -109,13 +109,13 @@ def test_a_damaged_file_is_refused_in_one_line(network, tmp_path, change):
     assert "model.json" in str(caught.value)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None])
+@pytest.mark.parametrize("version", [0, 3, "1", None])
 def test_another_version_is_refused(network, tmp_path, version):
     path = tmp_path / "model.json"
     network.save(path)
     content = {**json.loads(path.read_text(encoding="utf-8")), "version": version}
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(FormatError, match=f"version {version!r}.*reads version 1"):
+    with pytest.raises(FormatError, match=f"version {version!r}.*reads versions 1 and 2"):
         Network.load(path)
 
 

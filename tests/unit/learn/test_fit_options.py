@@ -127,6 +127,7 @@ def test_options_describe_themselves_as_plain_values():
         "max_iter": 1000,
         "tol": 0.0,
         "accelerate": True,
+        "optimizer": "em",
         "init": True,
     }
     assert type(described["restarts"]) is int

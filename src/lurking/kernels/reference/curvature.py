@@ -22,7 +22,7 @@ def covariance(
 ) -> FloatArray:
     """Return Σ_i w_i Cov_i[n], (P, P), the second derivative of log_z with respect to φ.
 
-    n_is are the 0/1 counts of row i completed by joint state s, and s has its posterior p_is ∝ exp(n_is · φ). The
+    n_is are the counts of row i completed by joint state s, and s has its posterior p_is ∝ exp(n_is · φ). The
     arguments are those of `kernels.reference.enumeration.expect`.
     """
     total = np.zeros((len(potentials), len(potentials)))
@@ -36,7 +36,7 @@ def covariance(
         masses /= masses.sum()
         counts = np.zeros((len(entries), len(potentials)))
         for s, index in enumerate(entries):
-            counts[s, index] += 1.0
+            np.add.at(counts[s], index, 1.0)
         mean = masses @ counts
         total += weight * (counts.T @ (masses[:, None] * counts) - np.outer(mean, mean))
     return total

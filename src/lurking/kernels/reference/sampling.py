@@ -30,5 +30,5 @@ def draw_counts(
         scores = [float(sum(potentials[i] for i in index)) for index in entries]
         masses = np.exp(np.asarray(scores) - max(scores))
         for index, drawn in zip(entries, generator.multinomial(int(weight), masses / masses.sum()), strict=True):
-            counts[index] += drawn
+            np.add.at(counts, index, drawn)
     return counts

@@ -15,10 +15,13 @@ import numpy as np
 from lurking.errors import DataError, FormatError, LurkingError
 from lurking.graph.dag import Dag
 from lurking.models.discrete.layout import Layout
+from lurking.models.discrete.ties import Ties, checked_ties
 from lurking.types import FloatArray, Level
 
 FORMAT = "lurking-network"
 VERSION = 1
+VERSION_WITH_TIES = 2
+"""A reader that knows no ties would forget them."""
 
 
 class Document(NamedTuple):
@@ -29,6 +32,7 @@ class Document(NamedTuple):
     theta: FloatArray
     alpha: FloatArray | None
     about: dict[str, Any]
+    tied: Ties = ()
 
 
 def versions() -> dict[str, str]:
@@ -66,7 +70,10 @@ def format_document(document: Document) -> str:
         if name in alphas:
             node["alpha"] = alphas[name].tolist()
         nodes.append(node)
-    content = {"format": FORMAT, "version": VERSION, "about": plain(document.about), "nodes": nodes}
+    version_of_file = VERSION_WITH_TIES if document.tied else VERSION
+    content = {"format": FORMAT, "version": version_of_file, "about": plain(document.about), "nodes": nodes}
+    if document.tied:
+        content["tied"] = plain(document.tied)
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -84,9 +91,10 @@ def parse_document(text: str, source: str = "the text") -> Document:
         raise FormatError(
             f"{source} is JSON but no {FORMAT} file; write one with 'lurking fit … --out' or Network.save"
         )
-    if content.get("version") != VERSION:
+    if content.get("version") not in (VERSION, VERSION_WITH_TIES):
         raise FormatError(
-            f"{source} has format version {content.get('version')!r}; this lurking reads version {VERSION}, update it"
+            f"{source} has format version {content.get('version')!r}; this lurking reads versions {VERSION} and "
+            f"{VERSION_WITH_TIES}, update it"
         )
     try:
         return _document_of(content)
@@ -106,7 +114,11 @@ def _document_of(content: dict[str, Any]) -> Document:
     hidden = {node["name"]: len(node["levels"]) for node in nodes if node["hidden"]}
     edges = [(parent, node["name"]) for node in nodes for parent in node["parents"]]
     dag = Dag.from_edges(edges, nodes=names, hidden=hidden)
-    layout = Layout(dag, {name: len(states) for name, states in levels.items()})
+    cardinalities = {name: len(states) for name, states in levels.items()}
+    tied = checked_ties(dag, cardinalities, content.get("tied"))
+    # Joined once over the shared places: that refuses tied tables which differ.
+    Layout(dag, cardinalities, tied).join({node["name"]: node["table"] for node in nodes})
+    layout = Layout(dag, cardinalities)
     theta = layout.join({node["name"]: node["table"] for node in nodes})
     if not (np.all(theta >= 0.0) and np.allclose(layout.row_sums(theta), 1.0, rtol=0.0, atol=1e-6)):
         raise ValueError("a table has a negative entry or a row that does not sum to 1")
@@ -115,7 +127,7 @@ def _document_of(content: dict[str, Any]) -> Document:
         alpha = layout.join({node["name"]: node["alpha"] for node in nodes})
         if not np.all(np.isfinite(alpha) & (alpha > 0.0)):
             raise ValueError("an entry of alpha is not positive and finite")
-    return Document(dag, levels, theta, alpha, dict(content.get("about", {})))
+    return Document(dag, levels, theta, alpha, dict(content.get("about", {})), tied)
 
 
 def write_document(path: str | Path, document: Document) -> None:

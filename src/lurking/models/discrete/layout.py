@@ -9,6 +9,7 @@ import numpy as np
 
 from lurking.errors import StructureError
 from lurking.graph.dag import Dag
+from lurking.models.discrete.ties import Ties
 from lurking.types import CodeArray, FloatArray, IntArray, read_only
 
 
@@ -16,36 +17,42 @@ class Layout:
     """Where each θ_jlk lives: node order; then parent configuration l; then state k.
 
     Configuration l is row-major over the parents in listed order, first parent slowest. The same layout serves
-    potentials φ, statistics N, pseudo-counts λ and probabilities θ.
+    potentials φ, statistics N, pseudo-counts λ and probabilities θ. Families that are `tied` (`checked_ties`) share the
+    place of the first of them, their *owner*; rows of tables are those of owners.
     """
 
-    def __init__(self, dag: Dag, cardinalities: Mapping[str, int]) -> None:
+    def __init__(self, dag: Dag, cardinalities: Mapping[str, int], tied: Ties = ()) -> None:
         self.dag = dag
+        self.tied = tied
         self.nodes: tuple[str, ...] = dag.nodes
         self.index = {name: j for j, name in enumerate(self.nodes)}
         self.cardinalities: tuple[int, ...] = tuple(int(cardinalities[name]) for name in self.nodes)
         self.parents: tuple[tuple[int, ...], ...] = tuple(
             tuple(self.index[parent] for parent in dag.parents(name)) for name in self.nodes
         )
-        offsets, configurations, total = [], [], 0
+        first = {name: self.index[group[0]] for group in tied for name in group}
+        self.owners: tuple[int, ...] = tuple(j for j, name in enumerate(self.nodes) if first.get(name, j) == j)
+        offsets: list[int] = []
+        configurations, total = [], 0
         for j, parents in enumerate(self.parents):
             count = 1
             for parent in parents:
                 count *= self.cardinalities[parent]
-            offsets.append(total)
             configurations.append(count)
-            total += count * self.cardinalities[j]
+            owner = first.get(self.nodes[j], j)
+            if owner == j:
+                offsets.append(total)
+                total += count * self.cardinalities[j]
+            else:
+                offsets.append(offsets[owner])
         self.offsets: tuple[int, ...] = tuple(offsets)
         self.configurations: tuple[int, ...] = tuple(configurations)
         self.size: int = total
 
     @cached_property
     def dimension(self) -> int:
-        """Number of free parameters, d = Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p (beal-ghahramani-2006, eq. 23)."""
-        return sum(
-            (cardinality - 1) * count
-            for cardinality, count in zip(self.cardinalities, self.configurations, strict=True)
-        )
+        """Number of free parameters, d = Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p (beal-ghahramani-2006, eq. 23), j owners."""
+        return sum((self.cardinalities[j] - 1) * self.configurations[j] for j in self.owners)
 
     @cached_property
     def strides(self) -> tuple[dict[int, int], ...]:
@@ -63,7 +70,8 @@ class Layout:
     @cached_property
     def row_start(self) -> IntArray:
         """(R + 1,) first flat position of each row (node, parent configuration); a last entry closes the list."""
-        lengths = np.repeat(np.asarray(self.cardinalities, np.int64), self.configurations)
+        widths = np.asarray([self.cardinalities[j] for j in self.owners], np.int64)
+        lengths = np.repeat(widths, [self.configurations[j] for j in self.owners])
         starts = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=starts[1:])
         return read_only(starts)
@@ -72,6 +80,15 @@ class Layout:
     def row_of(self) -> IntArray:
         """(P,) the row of each flat position."""
         return read_only(np.repeat(np.arange(len(self.row_start) - 1), np.diff(self.row_start)))
+
+    @cached_property
+    def untied(self) -> Layout:
+        """The layout of the same tables in which every family has a place of its own."""
+        return Layout(self.dag, dict(zip(self.nodes, self.cardinalities, strict=True))) if self.tied else self
+
+    def apart(self, flat: FloatArray) -> FloatArray:
+        """Return the vector over `untied`: shared tables once for every family that has them."""
+        return self.untied.join(self.split(flat)) if self.tied else flat
 
     def positions(self, j: int, codes: CodeArray, rows: IntArray) -> IntArray:
         """Return the flat positions of family j in some rows of codes (u, nodes), unobserved variables at state 0."""
@@ -107,7 +124,7 @@ class Layout:
                 f"{what} must have one entry per node: "
                 f"missing {missing or 'none'}, not in the structure {unknown or 'none'}"
             )
-        parts = []
+        result = np.empty(self.size)
         for j, name in enumerate(self.nodes):
             try:
                 table = np.asarray(tables[name], np.float64)
@@ -120,5 +137,10 @@ class Layout:
                 raise StructureError(
                     f"{what} of {name!r} has shape {table.shape}; expected {shape} = (parent configurations, states)"
                 )
-            parts.append(table.ravel())
-        return np.concatenate(parts)
+            own = self.table(result, name)
+            if j in self.owners:
+                own[:] = table
+            elif not np.allclose(own, table, rtol=1e-9, atol=1e-12):
+                first = self.nodes[self.offsets.index(self.offsets[j])]
+                raise StructureError(f"{what} of {first!r} and {name!r} differ; tied families share one table")
+        return result
