@@ -37,7 +37,7 @@ class Config:
     sets: int = 5
     protocol: Protocol = field(default_factory=Protocol)
     epsilons: tuple[float, ...] = (0.001, 0.01, 0.1)
-    epsilon_sets: int = 5
+    epsilon_sets: int = 2
     sampling: Sampling | None = field(default_factory=Sampling)
     timed: Experiment = EXPERIMENTS[4]
     timed_states: tuple[int, ...] = tuple(range(26, 37))
