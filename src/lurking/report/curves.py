@@ -115,9 +115,11 @@ def plot_times(lines: Sequence[TimeLine], heading: str) -> Figure:
         axes.add_line(printed)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.margins(x=0.04)
     axes.autoscale_view()
-    every = sorted({d for line in lines for d in line.here})
-    axes.set_xticks(_some(every), [str(d) for d in _some(every)])
+    every = sorted({d for line in lines for d in (*line.here, *line.printed)})
+    ticks = _apart(every)
+    axes.set_xticks(ticks, [str(d) for d in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("parameters d of the test model")
@@ -169,16 +171,17 @@ def _draw_values(axes: Axes, panel: StatesPanel) -> None:
 
 def _draw_shapes(axes: Axes, panel: StatesPanel) -> None:
     lowest = 0.0
-    for method, points in panel.lines.items():
+    for order, (method, points) in enumerate(panel.lines.items()):
         states = list(points)
         values = np.asarray(list(points.values()))
         values = values - values.max()
         axes.add_line(_line(method, dict(zip(states, values.tolist(), strict=True))))
         best, lowest = int(np.argmax(values)), min(lowest, float(values.min()))
-        ring = {"markersize": 9.0, "markerfacecolor": "none", "markeredgecolor": _style(method).color}
-        axes.plot([states[best]], [0.0], linestyle="none", marker="o", markeredgewidth=1.2, **ring)  # type: ignore[arg-type]
+        # Wider from method to method, so that all those around one point are seen.
+        ring = {"markersize": 7.0 + 2.2 * order, "markerfacecolor": "none", "markeredgecolor": _style(method).color}
+        axes.plot([states[best]], [0.0], linestyle="none", marker="o", clip_on=False, **ring)  # type: ignore[arg-type]
     axes.set_yscale("symlog", linthresh=NEAR, linscale=1.6)
-    axes.set_ylim(1.6 * min(lowest, -NEAR), 0.15 * NEAR)
+    axes.set_ylim(1.6 * min(lowest, -NEAR), 0.3 * NEAR)
     ticks = [-float(power) for power in (1000, 100, 10, 5, 0) if power <= 1.6 * max(-lowest, NEAR)]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in np.asarray(ticks) + 0.0])
     axes.set_yticks([], minor=True)
@@ -198,6 +201,16 @@ def _finish(axes: Axes, panel: StatesPanel) -> None:
 def _some(values: Sequence[int]) -> list[int]:
     """Return at most `MOST_TICKS` of the values, evenly spaced from the first."""
     return list(values[:: -(-len(values) // MOST_TICKS)])
+
+
+def _apart(values: Sequence[int]) -> list[int]:
+    """Return those of the rising values that are far enough apart for a label on a logarithmic axis."""
+    least = (values[-1] / values[0]) ** (1.0 / MOST_TICKS)
+    chosen = [values[0]]
+    for value in values[1:]:
+        if value >= chosen[-1] * least:
+            chosen.append(value)
+    return chosen
 
 
 def _tidy(axes: Axes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from statistics import fmean, median
 from typing import Final
 
@@ -105,9 +106,7 @@ def _spread_of_shapes(values: Sequence[dict[int, float]]) -> list[float]:
     height = max(mean.values()) - min(mean.values())
     if height == 0.0:
         return []
-    return [
-        (sum((own[k] - mean[k]) ** 2 for own in lowered) / (len(lowered) - 1)) ** 0.5 / height for k in mean
-    ]
+    return [(sum((own[k] - mean[k]) ** 2 for own in lowered) / (len(lowered) - 1)) ** 0.5 / height for k in mean]
 
 
 def _of_shapes(study: Study) -> Iterator[Claim]:
@@ -157,7 +156,7 @@ def _of_shapes(study: Study) -> Iterator[Claim]:
 
 
 def _is_rising(values: Sequence[float]) -> bool:
-    return all(first < second for first, second in zip(values, values[1:], strict=False))
+    return all(first < second for first, second in pairwise(values))
 
 
 def _listed(columns: Sequence[str]) -> str:
@@ -176,9 +175,7 @@ def _of_selection(study: Study) -> Iterator[Claim]:
         "table 1",
         f"mean |Δc|: {', '.join(f'{NAMES[column]} {value:.2f}' for column, value in missed.items())}; BIC's mean Δc is "
         f"above 0 in {sum(mean > 0 for mean in means['bic'])} of {len(study.curves)} experiments",
-        _decided(
-            study, max(missed[one] for one in APPROXIMATIONS[:3]) < missed["bic"] and max(means["bic"]) <= 0.0
-        ),
+        _decided(study, max(missed[one] for one in APPROXIMATIONS[:3]) < missed["bic"] and max(means["bic"]) <= 0.0),
     )
     signs = {column: (sum(mean > 0 for mean in own), sum(mean < 0 for mean in own)) for column, own in means.items()}
     yield Claim(
@@ -200,9 +197,7 @@ def _of_selection(study: Study) -> Iterator[Claim]:
     )
     many = [case for case in study.curves if case[1] >= MANY_STATES]
     if many:
-        by = {
-            column: fmean(abs(one) for case in many for one in found[column][case]) for column in ("cs", "draper")
-        }
+        by = {column: fmean(abs(one) for case in many for one in found[column][case]) for column in ("cs", "draper")}
         yield Claim(
             "for large c Draper selects better than CS",
             "c = 32: −2.2 against 16.2; c = 16: −1.6 against 5.0",
@@ -230,14 +225,12 @@ def _case(case: Case) -> str:
 
 
 def _of_peaks(study: Study) -> Iterator[Claim]:
-    """The second peak of figure 2, and whether EM could have found it."""
+    """Look for the second peak of figure 2, and whether EM could have found it."""
     for case in study.curves:
         if case[1] < MANY_STATES:
             continue
         curves = {column: curves_of(study, case, column) for column in PAPER}
-        sharp = {
-            column: sum((peak(values, case[1]) or 0.0) > 0.0 for values in own) for column, own in curves.items()
-        }
+        sharp = {column: sum((peak(values, case[1]) or 0.0) > 0.0 for values in own) for column, own in curves.items()}
         broad = [selected(values) for values in curves[GOLD]]
         gains = [
             truth.values["cs"] - max(values.values())
@@ -253,8 +246,8 @@ def _of_peaks(study: Study) -> Iterator[Claim]:
             "figure 2",
             f"Laplace is highest at {min(broad)} to {max(broad)} states; c above both neighbours in "
             f"{', '.join(str(count) for count in sharp.values())} of {study.config.sets} data sets "
-            f"({', '.join(NAMES[column] for column in sharp)}). EM begun at the generating parameters raises CS at c by "
-            f"{in_words(begun, 0)} nats, which is {in_words(gains, 0)} against the highest of its curve",
+            f"({', '.join(NAMES[column] for column in sharp)}). EM begun at the generating parameters raises CS at c "
+            f"by {in_words(begun, 0)} nats, which is {in_words(gains, 0)} against the highest of its curve",
             _decided(study, all(count > study.config.sets / 2 for count in sharp.values())),
         )
 
@@ -341,7 +334,7 @@ def _of_checks(study: Study) -> Iterator[Claim]:
 
 
 def _of_sampling(study: Study) -> Iterator[Claim]:
-    """What the paper could not ask: is Laplace the most accurate?"""
+    """Judge the paper's standard itself, which it could not."""
     columns = (GOLD, "laplace", *APPROXIMATIONS, "vb")
     missed = {
         column: fmean(abs(one) for case in study.sampled for one in differences(study, case, column, SAMPLED))

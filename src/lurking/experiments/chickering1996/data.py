@@ -1,7 +1,7 @@
 """The experiments of the paper and their data (chickering-heckerman-1996, sections 3 and 4).
 
-An experiment is a naive Bayes model with a hidden root of c states over n binary variables, its parameters drawn from the
-uniform distribution, and data sets of N rows from it. The paper prints neither parameters nor data: both are drawn
+An experiment is a naive Bayes model with a hidden root of c states over n binary variables, its parameters drawn from
+the uniform distribution, and data sets of N rows from it. The paper prints neither parameters nor data: both are drawn
 anew, the same for the same seed. A data set of fewer rows is the beginning of one with more.
 """
 
@@ -91,7 +91,9 @@ class Parameters:
     def tables(self) -> dict[str, FloatArray]:
         """Return {node: table[l, k]}, as a fit takes it for a start."""
         root = {HIDDEN: self.weights[None, :]}
-        return root | {name: np.stack([1.0 - own, own], axis=1) for name, own in zip(names(self), self.ones.T, strict=True)}
+        return root | {
+            name: np.stack([1.0 - own, own], axis=1) for name, own in zip(names(self), self.ones.T, strict=True)
+        }
 
 
 def names(parameters: Parameters) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ def generating(n: int, c: int, seed: int, repeat: int = 0) -> Parameters:
 
 
 def drawn_rows(parameters: Parameters, generator: np.random.Generator, rows: int) -> IntArray:
-    """Return the first of `MOST_ROWS` rows that a model gives, states 0 and 1, (rows, n); those of C are thrown away."""
+    """Return the first of `MOST_ROWS` rows that a model gives, states 0 and 1, (rows, n); C is thrown away."""
     cumulative = np.cumsum(parameters.weights)
     # Divided by its own last entry, so that rounding leaves nobody out.
     classes = np.searchsorted(cumulative / cumulative[-1], generator.random(MOST_ROWS), side="right")

@@ -104,9 +104,7 @@ def _scores_table(study: Study) -> Table:
 def _table1(study: Study) -> Table:
     """Δc against Laplace in both bases: mean and deviation here, and the paper's."""
     pairs = [(column, column, GOLD) for column in APPROXIMATIONS] + [("vb", "vb", GOLD)]
-    softmax = [
-        (f"{column}, logits", own, "laplace") for column, own in zip(APPROXIMATIONS, SOFTMAX[1:], strict=True)
-    ]
+    softmax = [(f"{column}, logits", own, "laplace") for column, own in zip(APPROXIMATIONS, SOFTMAX[1:], strict=True)]
     softmax.append(("vb, logits", "vb", "laplace"))
     header: list[str] = ["n", "c", "N", "states selected by Laplace", "over logits"]
     for name, column, reference in (*pairs, *softmax):
@@ -155,7 +153,7 @@ def _table2(study: Study) -> Table:
 
 
 def _epsilon_table(study: Study) -> Table:
-    """The number of states that each score selects for each ε."""
+    """Return the number of states that each score selects for each ε."""
     header = ["n", "c", "N", "data set", "epsilon", *SHOWN]
     rows = [
         [*case, place + 1, epsilon, *(selected(values_of(own[case][place], column)) for column in SHOWN)]
@@ -302,5 +300,3 @@ def _reality_text(study: Study) -> str:
     header = ["n", "c", "states", "ln p, no hidden variable", "its arcs"]
     header += [f"Δm, {NAMES[column]}" for column in (GOLD, "laplace", "vb")]
     return markdown([*header, "Δm, sampled"], rows)
-
-

@@ -1,4 +1,4 @@
-"""Section 5: is a model with a hidden variable better than the best one without, where there is a hidden variable?"""
+"""Section 5: models with a hidden variable against the best one without, on data that have a hidden variable."""
 
 from __future__ import annotations
 

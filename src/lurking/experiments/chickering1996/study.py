@@ -125,9 +125,7 @@ def run(config: Config, store: Store, workers: int | None = None, progress: Prog
         )
 
 
-def _curves(
-    bench: Bench, what: str, config: Config, sets: int, protocol: Protocol
-) -> dict[Case, tuple[Curve, ...]]:
+def _curves(bench: Bench, what: str, config: Config, sets: int, protocol: Protocol) -> dict[Case, tuple[Curve, ...]]:
     """Score every test model of every experiment on its first data sets."""
     tasks = [
         bench.scoring(table, states, protocol)
@@ -164,7 +162,11 @@ def _epsilons(bench: Bench, config: Config) -> dict[float, dict[Case, tuple[Curv
         return {}
     return {
         epsilon: _curves(
-            bench, f"scores with ε = {epsilon:g}", config, config.epsilon_sets, replace(config.protocol, epsilon=epsilon)
+            bench,
+            f"scores with ε = {epsilon:g}",
+            config,
+            config.epsilon_sets,
+            replace(config.protocol, epsilon=epsilon),
         )
         for epsilon in config.epsilons
     }

@@ -25,7 +25,7 @@ SHORT: Final = 0.05
 class Timing:
     """Seconds for one test model; scores without the EM that they are read off.
 
-    em : the tournament and the iterations after it, over probabilities; `laplace` is over probabilities, as the paper's.
+    em : the tournament and the iterations after it, over probabilities; `laplace` is over them too, as the paper's.
     laplace_logit : Laplace over logits, without the EM of its own that it needs.
     """
 
@@ -40,9 +40,7 @@ class Timing:
     laplace_logit: float
 
 
-def timings(
-    bench: Bench, experiment: Experiment, states: tuple[int, ...], protocol: Protocol
-) -> tuple[Timing, ...]:
+def timings(bench: Bench, experiment: Experiment, states: tuple[int, ...], protocol: Protocol) -> tuple[Timing, ...]:
     """Measure each test model, one after the other, or return what was measured before."""
     if not states:
         return ()
