@@ -232,11 +232,8 @@ def reproduce(
             Request(paper, part, seed, is_quick, workers, folder, bar, draws, steps, chains, is_full, tol, sets)
         )
     if json:
-        written = [str(path) for path in result.files]
-        out.print_json(
-            "reproduce",
-            {"paper": paper, "part": part, "quick": is_quick, "seed": seed, "files": written, "result": result.content},
-        )
+        content = {"paper": paper, "part": part, "quick": is_quick, "seed": seed}
+        out.print_json("reproduce", content | {"files": [str(path) for path in result.files], "result": result.content})
         return
     out.say(result.text)
     out.say()

@@ -76,7 +76,8 @@ def _of_runs(study: Study) -> Iterator[Claim]:
     """Section 3."""
     runs = [scored.has_converged for scored in study.all_scored]
     yield Claim(
-        "EM converges in all but one run (relative change below 1e-5 after 200 iterations)",
+        f"EM converges in all but one run (relative change below {paper.RELATIVE_CHANGE:g} after "
+        f"{study.config.protocol.iterations} iterations)",
         f"{paper.CONVERGED} of {paper.RUNS}",
         f"{sum(runs)} of {len(runs)}",
         sum(runs) >= len(runs) - 1,
