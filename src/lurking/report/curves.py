@@ -6,7 +6,7 @@ Every method has one colour, one marker and one name in all pictures; those that
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -52,11 +52,13 @@ class StatesPanel:
 
     title : above the panel; true_states : where a dotted line stands.
     lines : {method: {states: score}}.
+    from_truth : {method: score at `true_states` with EM begun at the generating parameters}, drawn as stars.
     """
 
     title: str
     true_states: int
     lines: Mapping[str, Mapping[int, float]]
+    from_truth: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ def plot_states(panels: Sequence[StatesPanel], heading: str) -> Figure:
     picture.suptitle(heading, fontsize=12)
     present = {method for panel in panels for method in panel.lines}
     handles = [_line(method, {}) for method in STYLES if method in present]
+    if any(panel.from_truth for panel in panels):
+        handles.append(_star("white"))
     columns = min(len(handles), max(int(width / 1.9), 2))
     picture.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
     picture.draw_without_rendering()
@@ -161,9 +165,28 @@ def _line(method: str, points: Mapping[int, float]) -> Line2D:
     )
 
 
+def _star(color: str, states: int | None = None, value: float | None = None) -> Line2D:
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        [] if states is None else [states],
+        [] if value is None else [value],
+        linestyle="none",
+        marker="*",
+        markersize=10.0,
+        markerfacecolor=color,
+        markeredgecolor="black",
+        markeredgewidth=0.5,
+        label="EM begun at the generating parameters",
+        zorder=4.0,
+    )
+
+
 def _draw_values(axes: Axes, panel: StatesPanel) -> None:
     for method, points in panel.lines.items():
         axes.add_line(_line(method, points))
+    for method, value in panel.from_truth.items():
+        axes.add_line(_star(_style(method).color, panel.true_states, value))
     axes.autoscale_view()
     axes.set_title(panel.title, loc="left", fontsize=11)
     _finish(axes, panel)

@@ -321,7 +321,7 @@ def test_files(tiny, tmp_path):
 def test_the_page_prints_the_paper_s_numbers():
     case = (8, 4, 400)
     curves = {case: ({2: _scored(), 3: _scored(mled=1.0), 4: _scored(**dict.fromkeys((GOLD, "cs"), 1.0))},) * 2}
-    study = replace(_study_of({GOLD: [[0, 1, 0]]}), curves=curves, truths={})
+    study = replace(_study_of({GOLD: [[0, 1, 0]]}), curves=curves)
     page = summary(study, "made up")
     assert "| 8 | 4 | 400 | 4.0 | 0 (0) | -1.0 ± 0.0 (0.4 ± 1.5) | -2.0 ± 0.0 (0) | -2.0 ± 0.0 (-0.2 ± 0.4)" in page
 

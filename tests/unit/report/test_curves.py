@@ -30,6 +30,15 @@ def test_the_legend_has_every_method_once():
     assert [text.get_text() for text in legend.get_texts()] == ["CS", "BIC/MDL", "sampled"]
 
 
+def test_stars_stand_at_the_true_number_of_states():
+    panel = StatesPanel("n = 8", 3, PANEL.lines, {"cs": -10.0})
+    picture = plot_states([panel], "heading")
+    (star,) = [line for line in picture.axes[0].lines if line.get_marker() == "*"]
+    assert (list(star.get_xdata()), list(star.get_ydata())) == ([3], [-10.0])
+    assert picture.axes[0].get_ylim()[1] > -10.0
+    assert picture.legends[0].get_texts()[-1].get_text() == "EM begun at the generating parameters"
+
+
 def test_times_are_drawn_here_and_as_printed():
     lines = [TimeLine("em", {100: 0.1, 400: 0.4}, {1600: 500.0}), TimeLine("mled", {100: 1e-5, 400: 2e-5}, {})]
     (axes,) = plot_times(lines, "times").axes

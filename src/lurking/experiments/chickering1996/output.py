@@ -64,7 +64,8 @@ def _panel(study: Study, case: Case) -> StatesPanel:
     lines = {column: curves_of(study, case, column)[0] for column in SHOWN}
     if case in study.sampled:
         lines[SAMPLED] = curves_of(study, case, SAMPLED)[0]
-    return StatesPanel("n = {}, c = {}, N = {}".format(*case), case[1], lines)
+    truth = {column: study.truths[case][0].values[column] for column in (GOLD, "cs", "draper", "bic")}
+    return StatesPanel("n = {}, c = {}, N = {}".format(*case), case[1], lines, truth)
 
 
 def tables(study: Study) -> dict[str, Table]:
@@ -212,7 +213,8 @@ def _legend(study: Study) -> str:
         f"{protocol.iterations} iterations; {study.config.sets} data sets of each experiment. CS, MLED, Draper and BIC "
         "are at the mode over probabilities, as in the paper, unless said otherwise. Laplace takes Newton steps from "
         "there to the mode itself. ln c! is added to nothing. A dash says that this run does not decide. Pictures: "
-        "figure1 to figure3 (the first data set of each experiment, rings mark what is selected), `times`."
+        "figure1 to figure3 (the first data set of each experiment; rings mark what is selected, stars are scores with "
+        "EM begun at the generating parameters), `times`."
     )
 
 
