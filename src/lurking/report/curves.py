@@ -127,7 +127,7 @@ def plot_times(lines: Sequence[TimeLine], heading: str) -> Figure:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("parameters d of the test model")
-    axes.set_ylabel("seconds")
+    axes.set_ylabel("processor seconds")
     axes.set_title(heading, loc="left", fontsize=11)
     _tidy(axes)
     kinds = [

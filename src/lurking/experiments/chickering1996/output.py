@@ -198,7 +198,7 @@ def summary(study: Study, command: str) -> str:
     if study.sampled:
         parts += ["## Δc against sampled evidence", _sampled_text(study)]
     if study.times:
-        parts += ["## Table 2: seconds (the paper's in brackets)", _times_text(study)]
+        parts += ["## Table 2: processor seconds (the paper's in brackets)", _times_text(study)]
     if study.epsilons:
         parts += ["## States selected for each ε", _epsilon_text(study)]
     if study.checks:

@@ -97,12 +97,17 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampled evidence: standard error to reach, budget in passes over the rows, largest experiment that has it."""
+    """Sampled evidence: standard error to reach, and budget in passes over the rows.
+
+    most_variables, most_states : largest n and c of experiments that have it.
+    beyond : test models have it up to so many states more than the generating model.
+    """
 
     target: float = 0.3
     passes: int = 1 << 17
     most_variables: int = 32
     most_states: int = 8
+    beyond: int = 2
 
 
 @dataclass(frozen=True, eq=False)

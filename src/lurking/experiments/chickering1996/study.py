@@ -178,7 +178,7 @@ def _sampled(bench: Bench, config: Config) -> dict[Case, tuple[dict[int, Sampled
     if setting is None:
         return {}
     small = {
-        experiment.case: [states for states in experiment.states if states <= setting.most_states]
+        experiment.case: [states for states in experiment.states if states <= experiment.c + setting.beyond]
         for experiment in config.experiments
         if experiment.n <= setting.most_variables and experiment.c <= setting.most_states
     }
