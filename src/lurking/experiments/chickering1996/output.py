@@ -208,13 +208,15 @@ def summary(study: Study, command: str) -> str:
 
 def _legend(study: Study) -> str:
     protocol = study.config.protocol
+    ends = [status for scored in study.all_scored for status in scored.statuses.values()]
+    flat = f"; {ends.count('SINGULAR')} of {len(ends)} values leave out directions that are flat" if ends else ""
     return (
         f"Prior α = {1 + protocol.epsilon:g}; EM from {protocol.copies} copies halved to one, then "
         f"{protocol.iterations} iterations; {study.config.sets} data sets of each experiment. CS, MLED, Draper and BIC "
         "are at the mode over probabilities, as in the paper, unless said otherwise. Laplace takes Newton steps from "
-        "there to the mode itself. ln c! is added to nothing. A dash says that this run does not decide. Pictures: "
-        "figure1 to figure3 (the first data set of each experiment; rings mark what is selected, stars are scores with "
-        "EM begun at the generating parameters), `times`."
+        f"there to the mode itself{flat}. ln c! is added to nothing. A dash says that this run does not decide. "
+        "Pictures: figure1 to figure3 (the first data set of each experiment; rings mark what is selected, stars are "
+        "scores with EM begun at the generating parameters), `times`."
     )
 
 
