@@ -241,7 +241,7 @@ def reproduce(
         out.say(f"{len(result.files)} pictures and tables in {result.files[0].parent}; begin with summary.md")
         return
     for path in result.files:
-        out.say(f"{'picture' if path.suffix == '.png' else 'tables'}: {path}")
+        out.say(f"{'picture' if path.suffix in ('.png', '.pdf') else 'tables'}: {path}")
 
 
 def _part(paper: str, part: str) -> Callable[[Request], Result]:
