@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +16,10 @@ from lurking.errors import DataError, OptionError, UnknownNameError
 from lurking.experiments.beal2006 import figure6, study, table3
 from lurking.experiments.beal2006.claims import claims
 from lurking.experiments.beal2006.output import write
+from lurking.experiments.chickering1996 import claims as chickering_claims
+from lurking.experiments.chickering1996 import output as chickering_output
+from lurking.experiments.chickering1996 import study as chickering_study
+from lurking.experiments.pages import Claim, claims_text
 from lurking.report.beal2006 import plot_figure6, table_text
 from lurking.report.study import save
 from lurking.runtime.executor import worker_count
@@ -45,6 +49,7 @@ class Request:
     chains: int | None = None
     is_full: bool = False
     tol: float | None = None
+    sets: int | None = None
 
     @property
     def command(self) -> str:
@@ -56,6 +61,7 @@ class Request:
             "steps": self.steps,
             "chains": self.chains,
             "tol": self.tol,
+            "sets": self.sets,
         }
         given["seed"] = self.seed or None
         return " ".join([*words, *(f"--{name} {value}" for name, value in given.items() if value is not None)])
@@ -130,18 +136,50 @@ def _study(request: Request, config: study.Config) -> Result:
                 files += save(plot_figure6(figure), folder, "figure6")
                 files.append(write_whole(folder / "figure6.txt", table_text(figure) + "\n"))
         except KeyboardInterrupt:
-            kept = f"{len(store)} pieces are kept in {store.path}"
-            raise out.Interrupted(f"{kept}; the same command goes on from there") from None
-    stated = claims(found)
-    verdicts = {True: "holds", False: "does not hold", None: "-"}
-    lines = [
-        f"{claim.text}\n  paper: {claim.paper}\n  here:  {claim.here}\n  {verdicts[claim.holds]}" for claim in stated
-    ]
-    return Result({"claims": [asdict(claim) for claim in stated]}, "\n".join(lines), files)
+            raise _stopped(store) from None
+    return _stated(claims(found), files)
+
+
+def _stopped(store: Store) -> out.Interrupted:
+    kept = f"{len(store)} pieces are kept in {store.path}"
+    return out.Interrupted(f"{kept}; the same command goes on from there")
+
+
+def _stated(stated: Sequence[Claim], files: list[Path]) -> Result:
+    return Result({"claims": [asdict(claim) for claim in stated]}, claims_text(stated), files)
+
+
+def _chickering(request: Request) -> Result:
+    """Run or resume the study of naive Bayes models, or the part of it that was asked for."""
+    names = [request.paper, *([request.part] * (request.part != WHOLE)), *(["quick"] * request.is_quick)]
+    with Store(request.folder / f"{request.paper}.sqlite") as store:
+        try:
+            found = chickering_study.run(chickering_config(request), store, request.workers, request.progress)
+            files = chickering_output.write(found, request.folder / "-".join(names), request.command)
+        except KeyboardInterrupt:
+            raise _stopped(store) from None
+    return _stated(chickering_claims.claims(found), files)
+
+
+def chickering_config(request: Request) -> chickering_study.Config:
+    """Return the configuration of the study of naive Bayes models that the options ask for."""
+    config = chickering_study.seeded(chickering_study.Config(), request.seed)
+    if request.is_quick:
+        config = chickering_study.quick(config)
+    if request.sets is not None:
+        config = replace(config, sets=request.sets, epsilon_sets=min(config.epsilon_sets, request.sets))
+    if request.part == "scores":
+        return replace(config, sampling=None)
+    if request.part == "table2":
+        return replace(config, experiments=(), epsilon_sets=0, repeats=0)
+    if request.part == "reality":
+        return replace(config, experiments=(), epsilon_sets=0, timed_states=())
+    return config
 
 
 PARTS: dict[str, dict[str, Callable[[Request], Result]]] = {
-    "beal2006": {WHOLE: _whole, "scores": _scores, "figure6": _figure6, "table3": _table3}
+    "beal2006": {WHOLE: _whole, "scores": _scores, "figure6": _figure6, "table3": _table3},
+    "chickering1996": dict.fromkeys((WHOLE, "scores", "table2", "reality"), _chickering),
 }
 """{paper: {part: how it is made}}"""
 
@@ -173,6 +211,9 @@ def reproduce(
         float | None,
         typer.Option("--tol", parser=opt.real, help="Tolerance of EM and VB per row (1e-6, as in the paper)."),
     ] = None,
+    sets: Annotated[
+        int | None, typer.Option("--sets", parser=opt.whole, help="Data sets of each experiment, chickering1996 (5).")
+    ] = None,
     folder: Annotated[Path, typer.Option("--out", help="Folder for pictures and tables.")] = Path("out"),
     seed: opt.SeedOption = 0,
     workers: opt.WorkersOption = None,
@@ -182,16 +223,17 @@ def reproduce(
     make = _part(paper, part)
     seed_sequence(seed)
     worker_count(workers)
-    _check_study_options(part, {"draws": draws, "steps": steps, "chains": chains, "full": is_full or None}, tol)
+    given = {"draws": draws, "steps": steps, "chains": chains, "full": is_full or None}
+    _check_paper_options(paper, part, given | {"tol": tol}, sets)
+    _check_study_options(part, given, tol)
     _check_folder(folder)
     with Bar() as bar:
-        result = make(Request(paper, part, seed, is_quick, workers, folder, bar, draws, steps, chains, is_full, tol))
-    if json:
-        written = [str(path) for path in result.files]
-        out.print_json(
-            "reproduce",
-            {"paper": paper, "part": part, "quick": is_quick, "seed": seed, "files": written, "result": result.content},
+        result = make(
+            Request(paper, part, seed, is_quick, workers, folder, bar, draws, steps, chains, is_full, tol, sets)
         )
+    if json:
+        content = {"paper": paper, "part": part, "quick": is_quick, "seed": seed}
+        out.print_json("reproduce", content | {"files": [str(path) for path in result.files], "result": result.content})
         return
     out.say(result.text)
     out.say()
@@ -199,7 +241,7 @@ def reproduce(
         out.say(f"{len(result.files)} pictures and tables in {result.files[0].parent}; begin with summary.md")
         return
     for path in result.files:
-        out.say(f"{'picture' if path.suffix == '.png' else 'tables'}: {path}")
+        out.say(f"{'picture' if path.suffix in ('.png', '.pdf') else 'tables'}: {path}")
 
 
 def _part(paper: str, part: str) -> Callable[[Request], Result]:
@@ -207,8 +249,26 @@ def _part(paper: str, part: str) -> Callable[[Request], Result]:
     if paper not in PARTS:
         raise UnknownNameError("paper", paper, PARTS)
     if part not in PARTS[paper]:
+        for other, parts in PARTS.items():
+            if part in parts:
+                raise OptionError(f"{part!r} is a part of {other}; those of {paper} are: {', '.join(PARTS[paper])}")
         raise UnknownNameError(f"part of {paper}", part, PARTS[paper])
     return PARTS[paper][part]
+
+
+def _check_paper_options(paper: str, part: str, given: Mapping[str, float | None], sets: int | None) -> None:
+    """Refuse options of another paper's study."""
+    for name, value in given.items():
+        if value is not None and paper != "beal2006":
+            raise OptionError(f"--{name} belongs to beal2006 and means nothing to {paper}; leave it out")
+    if sets is None:
+        return
+    if paper != "chickering1996":
+        raise OptionError(f"--sets belongs to chickering1996 and means nothing to {paper}; leave it out")
+    if part not in (WHOLE, "scores"):
+        raise OptionError(f"--sets belongs to the experiments of table 1; leave out --part {part}, or leave out --sets")
+    if sets < 1:
+        raise OptionError(f"--sets is {sets}; it must be at least 1")
 
 
 def _check_study_options(part: str, given: dict[str, int | None], tol: float | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from lurking.experiments.beal2006.metrics import (
     violations,
 )
 from lurking.experiments.beal2006.study import Study
+from lurking.experiments.pages import Claim
 from lurking.types import FloatArray
 
 MIDDLE = (320, 2560)
@@ -35,16 +35,6 @@ NAMES = {"bic": "BIC", "bicp": "BICp", "cs": "CS", "vb": "VB"}
 LEAST_IN_A_BAND = 5
 ENOUGH_DRAWS = 20
 """Draws below which averages over them decide nothing."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One claim: what the paper says, what is found here, and whether that agrees (None: not decided by this run)."""
-
-    text: str
-    paper: str
-    here: str
-    holds: bool | None
 
 
 def claims(study: Study) -> tuple[Claim, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,30 +9,24 @@ from typing import Any, Final
 import numpy as np
 
 from lurking.experiments.beal2006 import metrics, paper
-from lurking.experiments.beal2006.claims import Claim, claims
+from lurking.experiments.beal2006.claims import claims
 from lurking.experiments.beal2006.contenders import CORRECTED, METHODS, contenders, true_place
 from lurking.experiments.beal2006.data import SIZES
 from lurking.experiments.beal2006.metrics import Curves
 from lurking.experiments.beal2006.study import Study
+from lurking.experiments.pages import Table, claims_table, markdown, write_tables
 from lurking.report.study import Panel, plot_panels, plot_scores, save
 from lurking.runtime.files import write_whole
 
 FIGURE2_SIZES: Final = (10, 160, 640, 1280, 2560, 5120, 10240)
 WRITTEN: Final = ("beyond.*", "approach.*", "scores.csv", "times.csv", "summary.md")
-Table = tuple[list[str], list[list[Any]]]
-"""Header and rows."""
 
 
 def write(study: Study, folder: Path, command: str) -> list[Path]:
     """Write figures, tables and the summary; return their paths."""
     _clear(folder)
     files = figures(study, folder)
-    for name, (header, rows) in tables(study).items():
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-        files.append(write_whole(folder / f"{name}.csv", text.getvalue()))
+    files += write_tables(folder, tables(study))
     files.append(write_whole(folder / "summary.md", summary(study, command)))
     return files
 
@@ -212,13 +204,13 @@ def summary(study: Study, command: str) -> str:
         "parameters are always the same. The paper does not print its own: compare trends.",
         _legend(study),
         "## Claims",
-        _claims_text(claims(study)),
+        claims_table(claims(study)),
         "## Rank of the true structure (table 2; the paper's in brackets)",
         _ranks_text(study),
         "## Annealing below the bound, percent of structures (table 3; the paper's in brackets)",
         _violations_text(study),
         "## Computation times",
-        _markdown(*_rounded(times(study))),
+        markdown(*_rounded(times(study))),
         f"The paper's times are of a 1 GHz Pentium III. One draw over all sizes took it {paper.HOURS[0]} hours (EM) "
         f"and {paper.HOURS[1]} hours (VB).",
     ]
@@ -239,12 +231,6 @@ def _legend(study: Study) -> str:
     )
 
 
-def _claims_text(found: Sequence[Claim]) -> str:
-    words = {True: "yes", False: "**no**", None: "–"}
-    rows = [[claim.text, claim.paper, claim.here, words[claim.holds]] for claim in found]
-    return _markdown(["claim", "paper", "here", "holds"], rows)
-
-
 def _ranks_text(study: Study) -> str:
     header, rows = _table2(study)
     names = header[1::2]
@@ -252,7 +238,7 @@ def _ranks_text(study: Study) -> str:
     for row in rows:
         cells = [f"{_short(row[k])} ({row[k + 1]})" if row[k + 1] != "" else _short(row[k]) for k in _odd(row)]
         body.append([str(row[0]), *cells])
-    return _markdown(["n", *names], body)
+    return markdown(["n", *names], body)
 
 
 def _odd(row: Sequence[Any]) -> range:
@@ -271,7 +257,7 @@ def _violations_text(study: Study) -> str:
             printed = paper.printed_violation(name, row[0])
             cells.append(_short(value) + (f" ({printed})" if printed and value != "" else ""))
         body.append([str(row[0]), *cells])
-    return _markdown(header, body)
+    return markdown(header, body)
 
 
 def _short(value: Any) -> str:
@@ -286,9 +272,3 @@ def _rounded(table: Table) -> Table:
 def _digits(value: float) -> str:
     """Return a number with three digits, or all digits before the point if there are more."""
     return f"{value:.0f}" if abs(value) >= 100.0 else f"{value:.3g}"
-
-
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; bars within cells are written as themselves."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
