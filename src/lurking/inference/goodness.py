@@ -12,6 +12,7 @@ from scipy.special import gammaincc, xlogy
 from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import TooLarge
+from lurking.inference.identifiability import dimension_if_cheap
 from lurking.inference.network import Network
 from lurking.types import CodeArray, FloatArray
 
@@ -32,8 +33,8 @@ class Goodness:
     """Fit statistics of a network on a table.
 
     `g_squared`, `x_squared` and `p_value` compare the complete rows with the model's table of all cells;
-    `n_complete` says how many rows that were. `degrees_of_freedom` = cells − 1 − d, and may be negative when the model
-    has more parameters than the table has cells. `p_value` is None then, and when there are fewer complete rows than
+    `n_complete` says how many rows that were. `degrees_of_freedom` = cells − 1 − d, d the effective dimension where
+    it is cheap to know, and may be negative when the model has more parameters than the table has cells. `p_value` is None then, and when there are fewer complete rows than
     cells: G² is far from χ² on such sparse tables. AIC and BIC are −2 ln p(y|θ̂) + penalty: lower is better.
     """
 
@@ -65,10 +66,11 @@ class Goodness:
         )
 
 
-def goodness_of_fit(network: Network, table: Table, dimension: int | None = None) -> Goodness:
+def goodness_of_fit(network: Network, table: Table) -> Goodness:
     """Return the statistics of `network` on `table` (weights count as repeated rows).
 
-    `dimension` is d; by default that of the network without its barren nodes, which the data cannot see.
+    d is that of the network without its barren nodes, which the data cannot see. AIC and BIC take it as it is; the
+    distribution of G² depends on the effective dimension, the number of directions in which the cells can move.
     """
     if table.is_on_disk:
         raise TooLarge("fit statistics need the distinct rows in memory, and the table is on disk; take a sample of it")
@@ -79,11 +81,12 @@ def goodness_of_fit(network: Network, table: Table, dimension: int | None = None
     total = float(coded.weights @ row_loglik)
     loglik = np.zeros(len(patterns.weights))
     loglik[patterns.inverse] = row_loglik
-    n, d = coded.n, network.relevant_dimension if dimension is None else dimension
+    layout = network.relevant_layout
+    n, d, effective = coded.n, layout.dimension, dimension_if_cheap(layout)
     complete = (patterns.codes >= 0).all(axis=1) & (patterns.weights > 0)
     g_squared, x_squared, n_complete = _against_saturated(loglik[complete], patterns.weights[complete])
     cells = math.prod(len(network.levels[name]) for name in observed)
-    freedom = cells - 1 - d
+    freedom = cells - 1 - (d if effective is None else effective)
     return Goodness(
         n=n,
         n_complete=n_complete,

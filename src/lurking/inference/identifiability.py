@@ -8,7 +8,7 @@ import numpy as np
 
 from lurking.errors import TooLarge
 from lurking.inference.enumeration import EnumerationEngine
-from lurking.inference.projections import Component, components
+from lurking.inference.projections import Part, parts_of
 from lurking.models.discrete.layout import Layout
 from lurking.types import CodeArray, FloatArray
 
@@ -32,16 +32,16 @@ def effective_dimension(layout: Layout, seed: int = 0) -> int:
     most the rank times twice the variables. A rank below its bound is therefore computed twice. Whatever is observed in
     the rows of some data plays no part: the dimension is a property of the structure.
     """
-    observed_only, parts = components(layout)
+    alone, parts = parts_of(layout)
     for part in parts:
         _check_size(part)
     generator = np.random.default_rng(seed)
-    return observed_only + sum(_rank(part, generator) for part in parts)
+    return alone + sum(_rank(part, generator) for part in parts)
 
 
 def is_cheap(layout: Layout) -> bool:
     """Whether the effective dimension costs next to nothing."""
-    _, parts = components(layout)
+    _, parts = parts_of(layout)
     # The bound needs no tree, and large ones are sorted out by it.
     return all(part.bound**2 * part.dimension < CHEAP_WORK for part in parts) and (
         TRIES * sum(part.work for part in parts if part.bound) < CHEAP_WORK
@@ -53,8 +53,8 @@ def dimension_if_cheap(layout: Layout) -> int | None:
     return effective_dimension(layout) if is_cheap(layout) else None
 
 
-def _rank(part: Component, generator: np.random.Generator) -> int:
-    """Return the rank of one component, the largest of a few draws."""
+def _rank(part: Part, generator: np.random.Generator) -> int:
+    """Return the rank of one part, the largest of a few draws."""
     from lurking.kernels.cpu.modular import rank_in_place
 
     best = 0
@@ -64,9 +64,10 @@ def _rank(part: Component, generator: np.random.Generator) -> int:
     return best
 
 
-def _check_size(part: Component) -> None:
+def _check_size(part: Part) -> None:
     """Refuse what takes too long or too much memory."""
-    names = ", ".join(name for name in (part.layout.nodes[j] for j in part.families) if name in part.layout.dag.hidden)
+    families = [part.layout.nodes[j] for component in part.components for j in component.families]
+    names = ", ".join(name for name in families if name in part.layout.dag.hidden)
     if part.dimension > SIZE_LIMIT:
         raise TooLarge(
             f"the effective dimension needs the rank of a matrix with {part.dimension} columns, one for each parameter "

@@ -145,11 +145,16 @@ class Network:
             return np.asarray(np.log(self.theta))
 
     @property
-    def relevant_dimension(self) -> int:
-        """Number of free parameters without the barren nodes, which no data can tell anything about."""
+    def relevant_layout(self) -> Layout:
+        """The tables without those of barren nodes, which no data can tell anything about."""
         dag = self.dag.pruned()
         cardinalities = {name: len(levels) for name, levels in self.levels.items()}
-        return Layout(dag, cardinalities, restricted(self.tied, dag.nodes)).dimension
+        return Layout(dag, cardinalities, restricted(self.tied, dag.nodes))
+
+    @property
+    def relevant_dimension(self) -> int:
+        """Number of free parameters without the barren nodes."""
+        return self.relevant_layout.dimension
 
     def _coded(self, data: Any, without: str | None = None) -> Table:
         """Return the table with the model's columns (but `without`) recoded to the model's levels."""

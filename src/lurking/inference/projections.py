@@ -66,14 +66,14 @@ class Component:
         on_tree = 3.0 * sum(states) * (2.0 + factors / len(states))
         return self.bound * (on_tree + self.bound * self.dimension / 3.0)
 
-    def jacobian(self, generator: np.random.Generator) -> IntArray:
-        """Return ∂/∂θ of `bound` random projections of F at a random θ, (bound, dimension), entries modulo PRIME.
+    def jacobian(self, tables: list[IntArray], generator: np.random.Generator) -> IntArray:
+        """Return ∂/∂θ of `bound` random projections of F at `tables`, (bound, dimension), entries modulo PRIME.
 
         A projection is Z = Σ_y F(y) Π_v w_v(y_v), one random weight per state of each observed variable. Products of
         weights span all functions of y, so some `bound` of them have the rank of the whole Jacobian, and then almost
         all have. The last probability of a row of θ is 1 minus the others: ∂Z/∂θ_k − ∂Z/∂θ_last.
         """
-        pass_ = _Pass(self, _random_tables(self.layout, self.families, generator))
+        pass_ = _Pass(self, tables)
         widest = max(
             math.prod(self.layout.cardinalities[v] for v in clique) * (count + 3)
             for clique, count in zip(self.tree.cliques, pass_.factor_counts, strict=True)
@@ -89,33 +89,113 @@ class Component:
         return np.concatenate(blocks)
 
 
-def components(layout: Layout) -> tuple[int, list[Component]]:
-    """Return the parameters of families without a hidden variable, and the components of the others.
+@dataclass(frozen=True)
+class Part:
+    """Components that share tables with each other and with no other: what a rank is computed of.
+
+    Without tied families a part is one component. With them each component's F is still a function of p(y), and the
+    rank is that of all their derivatives with respect to the tables that they share.
+    """
+
+    layout: Layout
+    components: tuple[Component, ...]
+
+    @cached_property
+    def columns(self) -> dict[int, slice]:
+        """{place of a table in the flat vector: its free parameters among those of the part}."""
+        result: dict[int, slice] = {}
+        total = 0
+        for j in (j for component in self.components for j in component.families):
+            if self.layout.offsets[j] not in result:
+                count = (self.layout.cardinalities[j] - 1) * self.layout.configurations[j]
+                result[self.layout.offsets[j]] = slice(total, total + count)
+                total += count
+        return result
+
+    @property
+    def dimension(self) -> int:
+        """Number of free parameters of the tables."""
+        return max((own.stop for own in self.columns.values()), default=0)
+
+    @cached_property
+    def bound(self) -> int:
+        """The most that the rank can be."""
+        return min(self.dimension, sum(component.bound for component in self.components))
+
+    @cached_property
+    def work(self) -> float:
+        """Multiplications that one draw takes."""
+        return sum(component.work for component in self.components)
+
+    def jacobian(self, generator: np.random.Generator) -> IntArray:
+        """Return derivatives of projections of every component at one random θ, (rows, dimension), modulo PRIME."""
+        tables: dict[int, IntArray] = {}
+        blocks = []
+        for component in self.components:
+            for j in component.families:
+                if self.layout.offsets[j] not in tables:
+                    tables[self.layout.offsets[j]] = _random_table(self.layout, j, generator)
+            own = [tables[self.layout.offsets[j]] for j in component.families]
+            derivatives = component.jacobian(own, generator)
+            block, begin = np.zeros((len(derivatives), self.dimension), np.int64), 0
+            for j in component.families:
+                place = self.columns[self.layout.offsets[j]]
+                end = begin + place.stop - place.start
+                block[:, place] = (block[:, place] + derivatives[:, begin:end]) % PRIME
+                begin = end
+            blocks.append(block)
+        return np.concatenate(blocks)
+
+
+def parts_of(layout: Layout) -> tuple[int, list[Part]]:
+    """Return the parameters of tables that meet no hidden variable, and the parts that all others fall into.
 
     p(y) is the product of the former's θ and of the components' F, and each of these is a function of p(y) (the
-    factors of Tian & Pearl 2002), so the dimension of the set of all p(y) is the sum of theirs.
+    factors of Tian & Pearl 2002), so the dimension of the set of all p(y) is the sum of theirs, as far as they share
+    no table.
     """
     hidden = {j for j, name in enumerate(layout.nodes) if name in layout.dag.hidden}
-    leader = list(range(len(layout.nodes)))
-
-    def find(v: int) -> int:
-        while leader[v] != v:
-            leader[v] = leader[leader[v]]
-            v = leader[v]
-        return v
-
     members = [[v for v in (j, *parents) if v in hidden] for j, parents in enumerate(layout.parents)]
+    linked = _Groups(len(layout.nodes))
     for together in members:
-        for v in together[1:]:
-            leader[find(v)] = find(together[0])
-    observed_only = 0
+        linked.join(together)
+    # A family without hidden variables is a component of its own if its table meets a hidden one elsewhere.
+    meets = {layout.offsets[j] for j, together in enumerate(members) if together}
     families: dict[int, list[int]] = {}
     for j, together in enumerate(members):
-        if together:
-            families.setdefault(find(together[0]), []).append(j)
-        else:
-            observed_only += (layout.cardinalities[j] - 1) * layout.configurations[j]
-    return observed_only, [Component(layout, tuple(some)) for some in families.values()]
+        if layout.offsets[j] in meets:
+            families.setdefault(linked.leader(together[0]) if together else -1 - j, []).append(j)
+    components = [Component(layout, tuple(some)) for some in families.values()]
+    sharing = _Groups(len(components))
+    first: dict[int, int] = {}
+    for place, component in enumerate(components):
+        for j in component.families:
+            sharing.join([first.setdefault(layout.offsets[j], place), place])
+    parts: dict[int, list[Component]] = {}
+    for place, component in enumerate(components):
+        parts.setdefault(sharing.leader(place), []).append(component)
+    free = [(layout.cardinalities[j] - 1) * layout.configurations[j] for j in range(len(layout.nodes))]
+    alone = sum(free[j] for j in layout.owners if layout.offsets[j] not in meets)
+    return alone, [Part(layout, tuple(some)) for some in parts.values()]
+
+
+class _Groups:
+    """Numbers that hang together."""
+
+    def __init__(self, count: int) -> None:
+        self._above = list(range(count))
+
+    def leader(self, member: int) -> int:
+        """Return the number that stands for a group."""
+        while self._above[member] != member:
+            self._above[member] = self._above[self._above[member]]
+            member = self._above[member]
+        return member
+
+    def join(self, members: Sequence[int]) -> None:
+        """Make one group of the groups of some numbers."""
+        for member in members[1:]:
+            self._above[self.leader(member)] = self.leader(members[0])
 
 
 def _uniform(shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
@@ -123,15 +203,11 @@ def _uniform(shape: tuple[int, ...], generator: np.random.Generator) -> IntArray
     return generator.integers(0, PRIME, size=shape, dtype=np.int64)
 
 
-def _random_tables(layout: Layout, families: Sequence[int], generator: np.random.Generator) -> list[IntArray]:
-    """Return a random table for each family, one axis per parent and one for the states, rows summing to 1."""
-    result = []
-    for j in families:
-        shape = (*(layout.cardinalities[p] for p in layout.parents[j]), layout.cardinalities[j])
-        table = _uniform(shape, generator)
-        table[..., -1] = (1 - table[..., :-1].sum(axis=-1)) % PRIME
-        result.append(table)
-    return result
+def _random_table(layout: Layout, j: int, generator: np.random.Generator) -> IntArray:
+    """Return a random table of a family, one axis per parent and one for the states, rows summing to 1."""
+    table = _uniform((*(layout.cardinalities[p] for p in layout.parents[j]), layout.cardinalities[j]), generator)
+    table[..., -1] = (1 - table[..., :-1].sum(axis=-1)) % PRIME
+    return table
 
 
 class _Pass:

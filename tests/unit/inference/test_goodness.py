@@ -180,3 +180,11 @@ def test_rows_that_the_network_calls_impossible():
         return  # refusing is an answer, a warning from the arithmetic is not
     assert not math.isnan(result.g_squared)
     assert not math.isnan(result.x_squared)
+
+
+def test_degrees_of_freedom_count_what_is_identified():
+    """Goodman (1974): three classes and four binary items leave two degrees of freedom, not one."""
+    generator = np.random.default_rng(4)
+    table = lk.Table.from_array(generator.integers(0, 2, (200, 4)), columns=list("abcd"))
+    statistics = lk.fit("s[3] -> *", table, method="ml", restarts=2).statistics
+    assert (statistics.dimension, statistics.degrees_of_freedom) == (14, 2)

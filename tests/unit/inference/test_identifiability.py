@@ -12,9 +12,10 @@ from lurking.errors import TooLarge
 from lurking.graph.dag import Dag
 from lurking.inference import identifiability
 from lurking.inference.identifiability import effective_dimension, is_cheap, numerical_dimension
-from lurking.inference.projections import PRIME, components
+from lurking.inference.projections import PRIME, parts_of
 from lurking.kernels.reference.modular import rank_modulo
 from lurking.models.discrete.layout import Layout
+from lurking.models.discrete.ties import checked_ties
 
 
 def layout_of(text, **cards):
@@ -138,7 +139,7 @@ def test_it_does_not_depend_on_the_seed():
 
 def test_the_matrix_of_a_component_has_its_rank():
     layout = layout_of("r[2] -> u[3] a; u -> b c; x -> u; x -> c")
-    observed_only, (part,) = components(layout)
+    observed_only, (part,) = parts_of(layout)
     assert observed_only == 1  # x itself
     matrix = part.jacobian(np.random.default_rng(3))
     assert matrix.shape == (part.bound, part.dimension)
@@ -192,3 +193,27 @@ def test_empty_cells_play_no_part():
     rows = [(0, None, 1, 0), (None, 1, 1, 0), (1, 0, None, 1)]
     table = lk.Table.from_rows(rows, list("abcd"), levels={name: [0, 1] for name in "abcd"})
     assert lk.Problem("s[3] -> a b c d", table).effective_dimension == 13
+
+
+@pytest.mark.parametrize(
+    ("model", "tied", "expected"),
+    [
+        ("s[2] -> a b c d", [["a", "b"]], None),
+        ("s[2] -> a b c d", [["a", "b", "c", "d"]], None),
+        ("s[2] -> a b", [["a", "b"]], 2),
+        ("s[2] -> a b; t[2] -> c d", [["a", "c"], ["b", "d"]], None),
+        ("s[2] -> a b; t[2] -> c d", [["s", "t"], ["a", "c"], ["b", "d"]], 3),
+        ("s[2] -> a b; c -> d", [["b", "d"]], None),
+        ("a -> b; c -> d", [["b", "d"]], 4),
+        ("s[2] -> t[2]; s -> a b; t -> c d", [["a", "c"], ["b", "d"]], None),
+    ],
+)
+def test_tied_tables_count_once(model, tied, expected):
+    """Against the rank in floating point; a symmetric 2 × 2 table has two free cells."""
+    dag = lk.Dag.parse(model)
+    cards = dict.fromkeys(dag.nodes, 2)
+    layout = Layout(dag, cards, checked_ties(dag, cards, tied))
+    found = effective_dimension(layout)
+    assert found == numerical_dimension(layout).rank
+    assert found <= layout.dimension
+    assert expected is None or found == expected
