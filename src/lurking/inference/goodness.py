@@ -33,8 +33,8 @@ class Goodness:
     """Fit statistics of a network on a table.
 
     `g_squared`, `x_squared` and `p_value` compare the complete rows with the model's table of all cells;
-    `n_complete` says how many rows that were. `degrees_of_freedom` = cells − 1 − d, d the effective dimension where it is
-    cheap to know, and may be negative when the model has more parameters than the table has cells. `p_value` is None
+    `n_complete` says how many rows that were. `degrees_of_freedom` = cells − 1 − d, d the effective dimension where it
+    is cheap to know, and may be negative when the model has more parameters than the table has cells. `p_value` is None
     then, and when there are fewer complete rows than cells: G² is far from χ² on such sparse tables. AIC and BIC are
     −2 ln p(y|θ̂) + penalty: lower is better.
     """
