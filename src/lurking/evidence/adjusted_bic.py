@@ -150,6 +150,8 @@ def _entropy_sum(counts: FloatArray) -> FloatArray:
 def _naive_bayes(problem: Problem) -> tuple[str, list[str]]:
     """Return class and features, refusing every other structure."""
     dag, sizes = problem.dag, problem.cardinalities
+    if problem.tied:
+        raise UndefinedScore(f"{NAME} is for features with tables of their own, and some are tied; use bic")
     hidden = list(dag.hidden)
     if len(hidden) != 1 or dag.parents(hidden[0]):
         raise UndefinedScore(f"{NAME} is for one hidden class without parents, and {dag} is another structure; use bic")

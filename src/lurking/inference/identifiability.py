@@ -18,7 +18,7 @@ WORK_LIMIT = 1e11
 CHEAP_WORK = 2e7
 """Multiplications that nobody notices: some hundredths of a second."""
 SIZE_LIMIT = 8192
-"""Columns of the largest matrix: 20 bytes for each of its entries make 1.3 GB."""
+"""Rows and columns of the largest matrix: 20 bytes for each of its entries make 1.3 GB."""
 CELL_LIMIT = 4096
 
 
@@ -42,10 +42,9 @@ def effective_dimension(layout: Layout, seed: int = 0) -> int:
 def is_cheap(layout: Layout) -> bool:
     """Whether the effective dimension costs next to nothing."""
     _, parts = parts_of(layout)
-    # The bound needs no tree, and large ones are sorted out by it.
-    return all(part.bound**2 * part.dimension < CHEAP_WORK for part in parts) and (
-        TRIES * sum(part.work for part in parts if part.bound) < CHEAP_WORK
-    )
+    # The elimination needs no tree, and large parts are sorted out by it.
+    is_small = all(part.elimination < CHEAP_WORK for part in parts)
+    return is_small and TRIES * sum(part.work for part in parts) < CHEAP_WORK
 
 
 def dimension_if_cheap(layout: Layout) -> int | None:
@@ -68,12 +67,12 @@ def _check_size(part: Part) -> None:
     """Refuse what takes too long or too much memory."""
     families = [part.layout.nodes[j] for component in part.components for j in component.families]
     names = ", ".join(name for name in families if name in part.layout.dag.hidden)
-    if part.dimension > SIZE_LIMIT:
+    if max(part.dimension, part.rows) > SIZE_LIMIT:
         raise TooLarge(
-            f"the effective dimension needs the rank of a matrix with {part.dimension} columns, one for each parameter "
-            f"around {names}; at most {SIZE_LIMIT} are done, use dimension='standard'"
+            f"the effective dimension needs the rank of a matrix of {part.rows} × {part.dimension}, one column for "
+            f"each parameter around {names}; at most {SIZE_LIMIT} are done, use dimension='standard'"
         )
-    if part.bound and part.work > WORK_LIMIT:
+    if part.work > WORK_LIMIT:
         raise TooLarge(
             f"the effective dimension of the part around {names} takes {part.work:.1g} multiplications; "
             f"at most {WORK_LIMIT:.0g} are done, use dimension='standard'"

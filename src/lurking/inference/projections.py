@@ -58,13 +58,14 @@ class Component:
 
     @cached_property
     def work(self) -> float:
-        """Multiplications that one draw takes: derivatives on the tree, and the elimination of a matrix."""
+        """Multiplications that the derivatives of all projections take on the tree."""
+        if not self.bound:
+            return 0.0
         sizes = self.layout.cardinalities
         states = [math.prod(sizes[v] for v in clique) for clique in self.tree.cliques]
         factors = len(self.families) + len(self.observed) + len(states)
         # A clique multiplies its own factors three times; on average there are `factors / cliques` of them.
-        on_tree = 3.0 * sum(states) * (2.0 + factors / len(states))
-        return self.bound * (on_tree + self.bound * self.dimension / 3.0)
+        return 3.0 * self.bound * sum(states) * (2.0 + factors / len(states))
 
     def jacobian(self, tables: list[IntArray], generator: np.random.Generator) -> IntArray:
         """Return ∂/∂θ of `bound` random projections of F at `tables`, (bound, dimension), entries modulo PRIME.
@@ -73,17 +74,17 @@ class Component:
         weights span all functions of y, so some `bound` of them have the rank of the whole Jacobian, and then almost
         all have. The last probability of a row of θ is 1 minus the others: ∂Z/∂θ_k − ∂Z/∂θ_last.
         """
-        pass_ = _Pass(self, tables)
+        passes = _Pass(self, tables)
         widest = max(
             math.prod(self.layout.cardinalities[v] for v in clique) * (count + 3)
-            for clique, count in zip(self.tree.cliques, pass_.factor_counts, strict=True)
+            for clique, count in zip(self.tree.cliques, passes.factor_counts, strict=True)
         )
         step = max(1, HELD // widest)
         blocks = []
         for begin in range(0, self.bound, step):
             count = min(step, self.bound - begin)
             weights = {v: _uniform((count, self.layout.cardinalities[v]), generator) for v in self.observed}
-            gradients = pass_.gradients(weights)
+            gradients = passes.gradients(weights)
             free = [((g[..., :-1] - g[..., -1:]) % PRIME).reshape(count, -1) for g in gradients]
             blocks.append(np.concatenate(free, axis=1))
         return np.concatenate(blocks)
@@ -120,18 +121,28 @@ class Part:
     @cached_property
     def bound(self) -> int:
         """The most that the rank can be."""
-        return min(self.dimension, sum(component.bound for component in self.components))
+        return min(self.dimension, self.rows)
+
+    @property
+    def rows(self) -> int:
+        """Number of projections of all components."""
+        return sum(component.bound for component in self.components)
+
+    @property
+    def elimination(self) -> float:
+        """Multiplications that the rank of the matrix takes once it is there."""
+        return self.rows * self.bound * self.dimension / 3.0
 
     @cached_property
     def work(self) -> float:
-        """Multiplications that one draw takes."""
-        return sum(component.work for component in self.components)
+        """Multiplications that one draw takes: derivatives on the trees, and the elimination of a matrix."""
+        return self.elimination + sum(component.work for component in self.components)
 
     def jacobian(self, generator: np.random.Generator) -> IntArray:
         """Return derivatives of projections of every component at one random θ, (rows, dimension), modulo PRIME."""
         tables: dict[int, IntArray] = {}
-        blocks = []
-        for component in self.components:
+        blocks = [np.zeros((0, self.dimension), np.int64)]
+        for component in (one for one in self.components if one.bound):
             for j in component.families:
                 if self.layout.offsets[j] not in tables:
                     tables[self.layout.offsets[j]] = _random_table(self.layout, j, generator)
@@ -270,6 +281,7 @@ class _Pass:
         return [result[place] for place in range(len(self.tables))]
 
     def _weights_of(self, c: int, weights: dict[int, IntArray]) -> IntArray:
+        """Return the product of the weights that belong to a clique, with its axes."""
         clique = self.tree.cliques[c]
         product = np.ones((1,) * (len(clique) + 1), np.int64)
         for v in self.weight_home[c]:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 PACKAGES: Final = ("numpy", "scipy")
@@ -26,17 +27,33 @@ NAMES: Final = tuple(
 )
 
 
+_lock: Final = Lock()
+_held: Final[list[list[int]]] = []
+"""The thread counts before each block that is open now: the first are those to go back to."""
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let linear algebra run on the thread that calls it, for the time of the block; for all threads of the program."""
-    before = [(read(), write) for read, write in _switches()]
-    for _, write in before:
-        write(1)
+    """Let linear algebra run on the thread that calls it, for the time of the block; for all threads of the program.
+
+    Blocks may overlap: threads are given back when the last one ends.
+    """
+    with _lock:
+        _held.append([read() for read, _ in _switches()] if not _held else _held[0])
+        _set([1] * len(_held[0]))
     try:
         yield
     finally:
-        for count, write in before:
-            write(count)
+        with _lock:
+            counts = _held.pop()
+            if not _held:
+                _set(counts)
+
+
+def _set(counts: list[int]) -> None:
+    """Set the number of threads of each library."""
+    for count, (_, write) in zip(counts, _switches(), strict=True):
+        write(count)
 
 
 @lru_cache(maxsize=1)
@@ -46,6 +63,7 @@ def _switches() -> tuple[tuple[Any, Any], ...]:
 
 
 def _libraries() -> Iterator[Path]:
+    """Yield the files of the libraries that came with NumPy and SciPy."""
     for package in PACKAGES:
         spec = find_spec(package)
         if spec is not None and spec.origin is not None:

@@ -82,8 +82,8 @@ def climb(scorer: FamilyScorer, start: Dag, constraints: Constraints, rules: Cli
     `start` has the variables of the scorer as nodes; the structure found has the nodes and hidden variables of
     `start`, with parents in the order of `scorer.variables`.
     """
-    search = _Search(scorer, start, constraints, rules)
     before = scorer.n_evaluated
+    search = _Search(scorer, start, constraints, rules)
     status = Status.LOCAL_OPTIMUM
     rules.progress.begin("climbs", rules.restarts + 1)
     try:
@@ -205,6 +205,7 @@ class _Search:
                 return
             for changed in self.take(KINDS[int(kind)], int(x), int(y), number):
                 self.rescore(changed)
+            self.keep_best()
             visited.add(key)
             score = self.history[-1].score
             waited = 0 if score > top + LEAST_GAIN * abs(top) else waited + 1
@@ -229,15 +230,21 @@ class _Search:
             left[flat] = -np.inf
 
     def take(self, kind: MoveKind, x: int, y: int, number: int) -> tuple[int, ...]:
-        """Make a move, keep the structure if it is the best so far, and return whose gains are out of date."""
+        """Make a move, write it down, and return whose gains are out of date."""
         changed = self.make(kind, x, y)
         for child in changed:
             self.scores[child] = self.scorer.score(child, self.arcs.parents(child))
-        score = math.fsum(self.scores)
-        self.history.append(Step(Move(kind, self.names[x], self.names[y]), score, number))
+        self.history.append(Step(Move(kind, self.names[x], self.names[y]), math.fsum(self.scores), number))
+        return changed
+
+    def keep_best(self) -> None:
+        """Keep the structure if it is the best so far.
+
+        Only climbs do: on the way to where a restart begins there may be a better one, but no local optimum.
+        """
+        score = self.history[-1].score
         if score > self.best_score + LEAST_GAIN * abs(self.best_score):
             self.best_score, self.best_arcs = score, self.arcs.arcs.copy()
-        return changed
 
     def restart(self, generator: np.random.Generator, number: int) -> None:
         """Go to the best structure, from there to a random equivalent one, and take a neighbourhood apart.

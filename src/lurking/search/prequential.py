@@ -13,6 +13,7 @@ from lurking.data.table import Table, as_table
 from lurking.errors import DataError, FractionalWeights, OptionError, TooLarge, UnknownNameError
 from lurking.evidence.base import Kind
 from lurking.graph.dag import Dag
+from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import seed_sequence
 from lurking.search.compare import Comparison, compare
 from lurking.types import FloatArray, Frame, IntArray, read_only
@@ -173,7 +174,7 @@ def _checkpoints(given: int | Sequence[int], n: int) -> IntArray:
             raise OptionError(f"checkpoints is {given!r}; it must be at least 1, or a list of numbers of rows")
         inner = np.round(np.linspace(0.0, n, int(given) + 1)).astype(np.int64)
     else:
-        inner = np.asarray(list(given), np.int64)
+        inner = np.asarray([check_whole("a checkpoint", one, 0) for one in given], np.int64)
         if np.any(inner < 0) or np.any(inner > n):
             raise OptionError(f"checkpoints are {list(given)}; each must be a number of rows from 0 to {n}")
     return np.unique(np.concatenate([[0, n], inner]))

@@ -378,6 +378,12 @@ def test_what_cannot_honour_ties_says_so():
             evidence(problem, "laplace", curvature=curvature)
 
 
+def test_asymptotics_of_untied_features_are_refused():
+    table = lk.Table.from_rows([(0, 1, 0), (0, 0, 1), (1, 1, 1), (1, 1, 0), (1, 0, 0)], ["a", "b", "c"])
+    with pytest.raises(lk.errors.UndefinedScore, match="tied; use bic"):
+        lk.score("s[2] -> *", table, "adjusted-bic", tied=[["a", "b"]])
+
+
 def test_compare_takes_ties():
     table = table_for("s[2] -> y1 y2 y3", 30, 0.0)
     comparison = lk.compare({"one": "y1 y2; y3", "two": "s[2] -> y1 y2 y3"}, table, tied=[["y1", "y2"]], scores=["bic"])

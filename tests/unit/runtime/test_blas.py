@@ -23,6 +23,17 @@ def test_one_thread_within_the_block(counts):
     assert counts == {"first": 4, "second": 8}
 
 
+def test_blocks_that_overlap(counts):
+    """The block that began first ends first, as in two threads."""
+    first, second = blas.one_thread(), blas.one_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert counts == {"first": 1, "second": 1}
+    second.__exit__(None, None, None)
+    assert counts == {"first": 4, "second": 8}
+
+
 def test_given_back_after_an_error(counts):
     with pytest.raises(KeyboardInterrupt), blas.one_thread():
         raise KeyboardInterrupt

@@ -8,6 +8,8 @@ from functools import partial
 from lurking.data.table import Table
 from lurking.experiments.chickering1996.data import data_set
 from lurking.experiments.chickering1996.scores import COLUMNS, VERSION, Bench, Protocol, Sampled, Sampling, Scored, Task
+from lurking.learn.loop import Status
+from lurking.runtime.executor import StopFlag
 from lurking.runtime.store import Key, digest_of
 from lurking.search.api import search
 
@@ -64,7 +66,7 @@ def checks(
     searches = [
         Task(
             Key(table.digest, "greedy", "bd", digest_of(VERSION), protocol.seed),
-            partial(_searched, table),
+            partial(_searched, table, bench.stop),
             len(table.columns),
         )
         for table in tables
@@ -83,7 +85,9 @@ def checks(
     return tuple(found)
 
 
-def _searched(table: Table) -> dict[str, float]:
+def _searched(table: Table, stop: StopFlag) -> dict[str, float]:
     """Hill climbing from the empty graph with the BD score, α = 1 (Heckerman, Geiger & Chickering 1995)."""
-    found = search(table, hidden=0, score="bd", prior=1.0, method="greedy")
+    found = search(table, hidden=0, score="bd", prior=1.0, method="greedy", stop=stop)
+    if found.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     return {"arcs": len(found.best.edges), "log_z": found.score}

@@ -21,7 +21,7 @@ from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress
 from lurking.runtime.store import Key, Store, digest_of
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Part of every key: raised when the same configuration would give other numbers."""
 POINTS: Final = ("laplace", "cs", "mled", "draper", "bic")
 """Scores that are read off a mode."""

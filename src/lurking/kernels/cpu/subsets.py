@@ -13,6 +13,8 @@ from numba import njit
 from lurking.types import AnyArray, FloatArray
 
 NEGLIGIBLE = 40.0
+ROUNDING = 1e-10
+"""Relative: scores of equivalent structures differ by less, and that must not decide between them."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
@@ -36,7 +38,7 @@ def log_add(a: float, b: float) -> float:
 def best_parents_into(best: FloatArray, choice: AnyArray) -> None:
     """Replace the score of every parent set, `best` (2^(p−1),), by the best among its subsets, kept in `choice`.
 
-    Of equal ones the smaller set is chosen (Silander & Myllymäki 2006).
+    Of equal ones, up to rounding, the smaller set is chosen (Silander & Myllymäki 2006).
     """
     for members in range(len(best)):
         value, chosen = best[members], members
@@ -45,7 +47,7 @@ def best_parents_into(best: FloatArray, choice: AnyArray) -> None:
             bit = left & -left
             left ^= bit
             rest = members ^ bit
-            if best[rest] >= value:
+            if best[rest] >= value - ROUNDING * abs(value):
                 value, chosen = best[rest], choice[rest]
         best[members], choice[members] = value, chosen
 
@@ -55,7 +57,7 @@ def best_sinks_into(families: FloatArray, values: FloatArray, sinks: AnyArray) -
     r"""Write the score of the best structure over each subset W to `values` (2^p,), and its last variable to `sinks`.
 
     values[W] = max_{v ∈ W} values[W \ v] + families[v, W \ v], with `families` (p, 2^(p−1)) from `best_parents_into`
-    (Silander & Myllymäki 2006).
+    (Silander & Myllymäki 2006). Of equal ones, up to rounding, the first variable is the last.
     """
     values[0], sinks[0] = 0.0, -1
     for members in range(1, len(values)):
@@ -64,7 +66,7 @@ def best_sinks_into(families: FloatArray, values: FloatArray, sinks: AnyArray) -
             if members >> v & 1:
                 rest = members ^ (1 << v)
                 total = values[rest] + families[v, without_bit(rest, v)]
-                if total > value:
+                if value == -math.inf or total > value + ROUNDING * abs(value):
                     value, sink = total, v
         values[members], sinks[members] = value, sink
 
