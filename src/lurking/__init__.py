@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from lurking.search.calibration import calibrate as calibrate
     from lurking.search.compare import Comparison as Comparison
     from lurking.search.compare import compare as compare
+    from lurking.search.jumps import SampledStructures as SampledStructures
+    from lurking.search.jumps import sample_structures as sample_structures
     from lurking.search.posterior import StructurePosterior as StructurePosterior
     from lurking.search.prequential import Prequential as Prequential
     from lurking.search.prequential import prequential as prequential
@@ -66,6 +68,7 @@ _HOME = {
     "Prequential": "lurking.search.prequential",
     "Prior": "lurking.models.discrete.prior",
     "Problem": "lurking.inference.problem",
+    "SampledStructures": "lurking.search.jumps",
     "SearchResult": "lurking.search.api",
     "Status": "lurking.learn.loop",
     "StructurePosterior": "lurking.search.posterior",
@@ -86,6 +89,7 @@ _HOME = {
     "read": "lurking.data.files",
     "read_models": "lurking.io.models_file",
     "read_network": "lurking.io.networks",
+    "sample_structures": "lurking.search.jumps",
     "score": "lurking.evidence.api",
     "search": "lurking.search",
     "stouffer_toby": "lurking.data.datasets",

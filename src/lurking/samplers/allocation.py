@@ -16,6 +16,7 @@ Equal cases are counts; their binomial coefficients stand in q and in the number
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -66,15 +67,18 @@ def launch(
         for family in families
     ]
     sizes = [cells.size(*family) for family in families]
+    states = [cells.cardinalities[node] for node, _ in families]
     totals = cases.totals.astype(np.int64)
     taken = generator.binomial(totals, 0.5).astype(np.float64)
     log_odds = np.zeros(len(totals))
     for scan in range(SCANS):
+        rest = cases.totals - taken
+        counts = [
+            np.bincount(at_first, weights=taken, minlength=size) + np.bincount(at_second, weights=rest, minlength=size)
+            for (at_first, at_second), size in zip(places, sizes, strict=True)
+        ]
         log_odds[:] = 0.0
-        for family, (at_first, at_second), size in zip(families, places, sizes, strict=True):
-            counts = np.bincount(at_first, weights=taken, minlength=size)
-            counts += np.bincount(at_second, weights=cases.totals - taken, minlength=size)
-            log_theta = drawn_table(counts, prior, cells.cardinalities[family[0]], generator)
+        for (at_first, at_second), log_theta in zip(places, drawn_tables(counts, prior, states, generator), strict=True):
             log_odds += log_theta[at_first] - log_theta[at_second]
         if scan < SCANS - 1:
             taken = deal(totals, log_odds, generator)
@@ -93,14 +97,15 @@ def log_deal(totals: FloatArray, taken: FloatArray, log_odds: FloatArray) -> flo
     return float(-(taken @ np.logaddexp(0.0, -odds) + (totals - taken) @ np.logaddexp(0.0, odds)))
 
 
-def drawn_table(
-    counts: FloatArray, prior: SymmetricPrior | BDeuPrior, states: int, generator: np.random.Generator
-) -> FloatArray:
-    """Return ln θ, flat, with every row of a family's table drawn from Dir(λ + N)."""
+def drawn_tables(
+    counts: Sequence[FloatArray], prior: SymmetricPrior | BDeuPrior, states: Sequence[int], generator: np.random.Generator
+) -> list[FloatArray]:
+    """Return ln θ, flat, of some families with every row drawn from Dir(λ + N); `states` is the length of their rows."""
     from lurking.kernels.cpu.sampling import draw_log_theta
 
-    out = np.empty(len(counts))
-    draw_log_theta(
-        np.arange(0, len(counts) + 1, states), counts + pseudo_count(prior, len(counts)), generator, out
-    )
-    return out
+    shape = np.concatenate([own + pseudo_count(prior, len(own)) for own in counts])
+    ends = np.cumsum([len(own) for own in counts])
+    rows = [np.arange(end - len(own), end, width) for own, end, width in zip(counts, ends, states, strict=True)]
+    out = np.empty(len(shape))
+    draw_log_theta(np.concatenate([*rows, ends[-1:]]), shape, generator, out)
+    return np.split(out, ends[:-1])

@@ -35,7 +35,7 @@ from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
 from lurking.graph.moves import ArcSet
 from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior
-from lurking.samplers.allocation import Families, cases_of, deal, drawn_table, launch, log_deal
+from lurking.samplers.allocation import Families, cases_of, deal, drawn_tables, launch, log_deal
 from lurking.samplers.cells import Cells, Completed, pseudo_count
 from lurking.samplers.splitting import Auxiliary, HiddenTables, draw_auxiliary, merge, split
 from lurking.types import BoolArray, CodeArray, FloatArray, IntArray
@@ -135,11 +135,8 @@ class JumpChain:
 
     def draw_parameters(self) -> None:
         """Draw θ | s, m: every row of every table from Dir(λ + N(s))."""
-        space, cells = self.space, self.cells
-        self.log_theta = [
-            drawn_table(self.completed.table(*family), space.prior, cells.cardinalities[family[0]], self.generator)
-            for family in self._families(range(len(space.nodes)))
-        ]
+        counts = [self.completed.table(*family) for family in self._families(range(len(self.space.nodes)))]
+        self.log_theta = drawn_tables(counts, self.space.prior, self.cells.cardinalities, self.generator)
 
     def draw_completions(self) -> None:
         """Draw s | θ, m."""
