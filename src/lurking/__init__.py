@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from lurking.models.discrete.prior import Prior as Prior
     from lurking.report.prequential import plot_prequential as plot_prequential
     from lurking.report.profiles import plot_profiles as plot_profiles
+    from lurking.samplers.dp_gibbs import ProcessDraws as ProcessDraws
+    from lurking.samplers.dp_gibbs import dirichlet_process as dirichlet_process
     from lurking.samplers.gibbs import gibbs as gibbs
     from lurking.search.api import EdgePosterior as EdgePosterior
     from lurking.search.api import SearchResult as SearchResult
@@ -68,6 +70,7 @@ _HOME = {
     "Prequential": "lurking.search.prequential",
     "Prior": "lurking.models.discrete.prior",
     "Problem": "lurking.inference.problem",
+    "ProcessDraws": "lurking.samplers.dp_gibbs",
     "SampledStructures": "lurking.search.jumps",
     "SearchResult": "lurking.search.api",
     "Status": "lurking.learn.loop",
@@ -78,6 +81,7 @@ _HOME = {
     "calibrate": "lurking.search.calibration",
     "carcinoma": "lurking.data.datasets",
     "compare": "lurking.search.compare",
+    "dirichlet_process": "lurking.samplers.dp_gibbs",
     "discretise": "lurking.data.discretise",
     "edge_posterior": "lurking.search.api",
     "fit": "lurking.learn.api",

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior
-from lurking.samplers.cells import Cells, family_index, pseudo_count
+from lurking.samplers.cells import Cells, family_index, pseudo_count, sums_at
 from lurking.types import AnyArray, FloatArray, IntArray
 
 SCANS = 4
@@ -74,11 +74,13 @@ def launch(
     for scan in range(SCANS):
         rest = cases.totals - taken
         counts = [
-            np.bincount(at_first, weights=taken, minlength=size) + np.bincount(at_second, weights=rest, minlength=size)
+            sums_at(at_first, taken, size) + sums_at(at_second, rest, size)
             for (at_first, at_second), size in zip(places, sizes, strict=True)
         ]
         log_odds[:] = 0.0
-        for (at_first, at_second), log_theta in zip(places, drawn_tables(counts, prior, states, generator), strict=True):
+        for (at_first, at_second), log_theta in zip(
+            places, drawn_tables(counts, prior, states, generator), strict=True
+        ):
             log_odds += log_theta[at_first] - log_theta[at_second]
         if scan < SCANS - 1:
             taken = deal(totals, log_odds, generator)
@@ -98,9 +100,12 @@ def log_deal(totals: FloatArray, taken: FloatArray, log_odds: FloatArray) -> flo
 
 
 def drawn_tables(
-    counts: Sequence[FloatArray], prior: SymmetricPrior | BDeuPrior, states: Sequence[int], generator: np.random.Generator
+    counts: Sequence[FloatArray],
+    prior: SymmetricPrior | BDeuPrior,
+    states: Sequence[int],
+    generator: np.random.Generator,
 ) -> list[FloatArray]:
-    """Return ln θ, flat, of some families with every row drawn from Dir(λ + N); `states` is the length of their rows."""
+    """Return ln θ, flat, of some families with every row, of length `states`, drawn from Dir(λ + N)."""
     from lurking.kernels.cpu.sampling import draw_log_theta
 
     shape = np.concatenate([own + pseudo_count(prior, len(own)) for own in counts])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -65,11 +65,11 @@ class Cells:
         sizes = np.asarray(self.cardinalities, np.int64)
         is_open = rows < 0
         log_states = is_open @ np.log(sizes)
-        total = float(np.exp(log_states).sum()) if len(rows) and log_states.max() < 60.0 else 0.0
-        if total > MOST_CELLS or (len(rows) and log_states.max() >= 60.0):
+        total = float(np.exp(np.minimum(log_states, 600.0)).sum())
+        if total > MOST_CELLS:
             raise TooLarge(
-                f"the rows have {count_in_words(total or math.exp(log_states.max()))} completions, and sampling "
-                f"structures holds at most {MOST_CELLS}; use fewer states, or leave out columns with many empty cells"
+                f"the rows have {count_in_words(int(total))} completions, and sampling structures "
+                f"holds at most {MOST_CELLS}; use fewer states, or leave out columns with many empty cells"
             )
         states = np.rint(np.exp(log_states)).astype(np.int64)
         order = np.argsort(states, kind="stable")
@@ -145,6 +145,11 @@ def family_index(codes: AnyArray, cardinalities: Sequence[int], node: int, paren
     return result
 
 
+def sums_at(places: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """Return the sums of the values at each of `size` places, (size,)."""
+    return np.asarray(np.bincount(places, weights=values, minlength=size), np.float64)
+
+
 @final
 class Completed:
     """The scores of families on one completion of the data; a family is counted once and its score kept.
@@ -172,9 +177,7 @@ class Completed:
 
     def table(self, node: int, parents: tuple[int, ...]) -> FloatArray:
         """Return the counts N of one family, flat."""
-        return np.bincount(
-            self.cells.index(node, parents), weights=self.counts, minlength=self.cells.size(node, parents)
-        )
+        return sums_at(self.cells.index(node, parents), self.counts, self.cells.size(node, parents))
 
     def _evaluate(self, node: int, parents: tuple[int, ...]) -> float:
         from lurking.kernels.cpu.families import additions_into, refine_into
@@ -184,7 +187,7 @@ class Completed:
             finer = np.empty_like(keys)
             n_keys = refine_into(keys, n_keys, self._codes[parent], self.cells.cardinalities[parent], finer)
             keys = finer
-        alpha: Any = np.asarray([pseudo_count(self._prior, self.cells.size(node, parents))])
+        alpha = np.asarray([pseudo_count(self._prior, self.cells.size(node, parents))])
         value, nobody = np.empty(1), np.asarray([-1], np.int64)
         additions_into(self._codes, self._sizes, self._weights, keys, n_keys, node, nobody, alpha, value)
         return float(value[0])

@@ -36,7 +36,7 @@ from lurking.graph.dag import Dag
 from lurking.graph.moves import ArcSet
 from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior
 from lurking.samplers.allocation import Families, cases_of, deal, drawn_tables, launch, log_deal
-from lurking.samplers.cells import Cells, Completed, pseudo_count
+from lurking.samplers.cells import Cells, Completed, pseudo_count, sums_at
 from lurking.samplers.splitting import Auxiliary, HiddenTables, draw_auxiliary, merge, split
 from lurking.types import BoolArray, CodeArray, FloatArray, IntArray
 
@@ -114,7 +114,7 @@ class JumpChain:
         self._known_priors: dict[Structure, float] = {}
         self.cells = self._cells_for(cardinalities)
         self.log_theta: list[FloatArray] = []
-        self._set_counts(np.zeros(len(self.cells)))
+        self.completed = Completed(self.cells, np.zeros(len(self.cells)), space.prior)
         self.draw_parameters()
         self.draw_completions()
 
@@ -140,7 +140,8 @@ class JumpChain:
 
     def draw_completions(self) -> None:
         """Draw s | θ, m."""
-        self._set_counts(self.cells.draw(self._log_mass(self.cells, self.log_theta), self.generator))
+        counts = self.cells.draw(self._log_mass(self.cells, self.log_theta), self.generator)
+        self.completed = Completed(self.cells, counts, self.space.prior)
 
     def move_arcs(self, count: int) -> None:
         """Propose `count` additions, deletions and reversals given s."""
@@ -181,7 +182,7 @@ class JumpChain:
         codes = self.cells.codes[:, touched].copy()
         codes[node] = whole
         places, kinds = np.unique(small.places(self.cells.row_of[touched], codes), return_inverse=True)
-        totals = np.bincount(kinds, weights=self.completed.counts[touched], minlength=len(places))
+        totals = sums_at(kinds, self.completed.counts[touched], len(places))
         cases = cases_of(large, small.row_of[places], small.codes[:, places], totals, node, a, b)
         families = self._families([node, *self._children(node)])
         log_odds = launch(large, families, self.space.prior, cases, self.generator)
@@ -192,7 +193,7 @@ class JumpChain:
         else:
             taken = self.completed.counts[cases.first]
         proposed = Completed(other, counts, self.space.prior)
-        ratio = sum(proposed.score(*family) - self.completed.score(*family) for family in families)
+        ratio = math.fsum(proposed.score(*family) - self.completed.score(*family) for family in families)
         ratio += (-1.0 if is_split else 1.0) * log_deal(totals, taken, log_odds)
         ratio += self._log_prior((self.structure[0], other.cardinalities)) - self._log_prior(self.structure)
         if math.log1p(-self.generator.random()) < ratio:
@@ -250,7 +251,7 @@ class JumpChain:
             states[states == b] = a
             codes[node] = states - (states > b)
         places = other.places(self.cells.row_of[occupied], codes)
-        return np.bincount(places, weights=self.completed.counts[occupied], minlength=len(other))
+        return sums_at(places, self.completed.counts[occupied], len(other))
 
     def _toggled(self, x: int, y: int) -> ArcSet | None:
         """Return the structure with x → y deleted if it is there and added if not; None where that is ruled out."""
@@ -312,9 +313,6 @@ class JumpChain:
         for family, table in zip(self._families(range(len(self.space.nodes))), log_theta, strict=True):
             result += table[cells.index(*family)]
         return result
-
-    def _set_counts(self, counts: FloatArray) -> None:
-        self.completed = Completed(self.cells, counts, self.space.prior)
 
     def _cells_for(self, cardinalities: tuple[int, ...]) -> Cells:
         known = self._known_cells

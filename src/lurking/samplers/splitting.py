@@ -49,7 +49,7 @@ class Auxiliary(NamedTuple):
 
     @property
     def log_density(self) -> float:
-        """ln q(u, v): u uniform, v normal with standard deviation `SPREAD`."""
+        """The log density ln q(u, v): u uniform, v normal with standard deviation `SPREAD`."""
         constant = -math.log(SPREAD) - 0.5 * math.log(2.0 * math.pi)
         return sum(own.size * constant - 0.5 * float(np.square(own / SPREAD).sum()) for own in self.shifts)
 

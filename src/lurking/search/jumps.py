@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +25,10 @@ from lurking.samplers.frequencies import mean_error, share_errors
 from lurking.samplers.rjmcmc import JumpChain, Space, Structure
 from lurking.search.constraints import Arcs, Constraints
 from lurking.search.posterior import Candidate, StructurePosterior
-from lurking.types import IntArray, read_only
+from lurking.types import BoolArray, IntArray, read_only
 
+Walk = tuple[list[Structure], dict[str, list[int]]]
+"""The structures that a chain kept, and attempts and acceptances of each kind of move."""
 SCORE = "jumps"
 SHOWN = 10
 """Structures whose visits `convergence` looks at."""
@@ -94,18 +97,30 @@ class SampledStructures(StructurePosterior):
         return dict(sorted(result.items()))
 
     def convergence(self) -> dict[str, Expectation]:
-        """Return {quantity: Expectation} of the indicators of arcs, states and the most visited structures that vary."""
+        """Return {quantity: Expectation} of indicators of arcs, states and the most visited structures."""
         quantities: dict[str, Callable[[Dag], float]] = {"arcs": lambda dag: float(len(dag.edges))}
         arcs = dict.fromkeys(edge for candidate in self.candidates for edge in candidate.dag.edges)
         for edge in sorted(arcs):
-            quantities[f"{edge[0]} -> {edge[1]}"] = lambda dag, edge=edge: float(edge in dag.edges)
+            quantities[f"{edge[0]} -> {edge[1]}"] = partial(_has_arc, edge)
         for name in self.candidates[0].dag.hidden:
             for states in self.states_probabilities(name):
-                quantities[f"{name}[{states}]"] = lambda dag, own=(name, states): float(dag.hidden[own[0]] == own[1])
+                quantities[f"{name}[{states}]"] = partial(_has_states, name, states)
         for candidate in self.candidates[:SHOWN]:
-            quantities[candidate.name] = lambda dag, own=candidate.dag: float(dag == own)
+            quantities[candidate.name] = partial(_is, candidate.dag)
         found = {name: self.expectation(function) for name, function in quantities.items()}
         return {name: value for name, value in found.items() if not math.isnan(value.r_hat)}
+
+
+def _has_arc(edge: tuple[str, str], dag: Dag) -> float:
+    return float(edge in dag.edges)
+
+
+def _has_states(hidden: str, states: int, dag: Dag) -> float:
+    return float(dag.hidden[hidden] == states)
+
+
+def _is(other: Dag, dag: Dag) -> float:
+    return float(dag == other)
 
 
 def sample_structures(
@@ -147,41 +162,60 @@ def sample_structures(
     likelihood : False leaves the data out, so that the structure prior comes back.
     keep_interrupted : after Ctrl-C return the chains that were finished instead of raising KeyboardInterrupt.
     """
-    for name, value, least in (("chains", chains, 1), ("draws", draws, 1), ("burn_in", burn_in, 0), ("thin", thin, 1)):
-        check_whole(name, value, least)
+    for name, value in (("chains", chains), ("draws", draws), ("thin", thin)):
+        check_whole(name, value, 1)
+    check_whole("burn_in", burn_in, 0)
     data = as_table(table)
     dag = (Dag.parse(start) if isinstance(start, str) else start).bind(data.columns)
     check_columns(dag, data)
     constraints = _constraints(dag, required, forbidden, tiers, max_parents, (among_observed, between_hidden))
-    is_hidden = np.asarray([name in dag.hidden for name in dag.nodes])
-    least, most = _bounds(dag, states or {}, [0 if name in dag.hidden else data[name].cardinality for name in dag.nodes])
+    cardinalities = [dag.hidden[name] if name in dag.hidden else data[name].cardinality for name in dag.nodes]
+    least, most = _bounds(dag, cardinalities, states or {})
     rows, weights = completable_rows(data, dag.nodes, likelihood=likelihood)
     space = Space(
-        dag.nodes, is_hidden, constraints.allowed, constraints.required, constraints.max_parents, least, most,
-        _checked_prior(prior), log_prior, rows, weights,
-    )  # fmt: skip
-    first = _structure(dag, least)
+        nodes=dag.nodes,
+        is_hidden=np.asarray([name in dag.hidden for name in dag.nodes]),
+        allowed=constraints.allowed,
+        required=constraints.required,
+        max_parents=constraints.max_parents,
+        least=least,
+        most=most,
+        prior=_checked_prior(prior),
+        log_prior=log_prior,
+        rows=rows,
+        weights=weights,
+    )
+    first = _arcs(dag).tobytes(), tuple(cardinalities)
     if space.log_prior_of(first) == -math.inf:
         raise StructureError("the structure prior rules the start out; start where ln p(m) is finite")
     flag = stop or StopFlag()
-
-    def one(child: np.random.SeedSequence) -> tuple[list[Structure], dict[str, list[int]]] | None:
-        arcs = np.frombuffer(first[0], np.bool_).reshape(len(dag.nodes), -1)
-        chain = JumpChain(space, arcs, first[1], np.random.Generator(np.random.PCG64(child)))
-        kept = []
-        for sweep in range(burn_in + draws * thin):
-            if flag.is_set:
-                return None
-            chain.sweep()
-            if sweep >= burn_in and (sweep - burn_in + 1) % thin == 0:
-                kept.append(chain.structure)
-        return kept, chain.moves
-
-    made = map_in_order(one, seed_sequence(seed).spawn(int(chains)), workers=workers, stop=flag)
+    made = map_in_order(
+        lambda child: _walk(space, first, (burn_in, draws, thin), flag, child),
+        seed_sequence(seed).spawn(int(chains)),
+        workers=workers,
+        stop=flag,
+    )
     done = [chain for chain in made if chain is not None]
     if not done or (flag.is_set and not keep_interrupted):
         raise KeyboardInterrupt
     return _collected(space, done)
+
+
+def _walk(
+    space: Space, first: Structure, lengths: tuple[int, int, int], stop: StopFlag, seed: np.random.SeedSequence
+) -> Walk | None:
+    """Return the structures that one chain keeps and its moves; None when it was interrupted."""
+    burn_in, draws, thin = lengths
+    arcs = np.frombuffer(first[0], np.bool_).reshape(len(space.nodes), -1)
+    chain = JumpChain(space, arcs, first[1], np.random.Generator(np.random.PCG64(seed)))
+    kept = []
+    for sweep in range(burn_in + draws * thin):
+        if stop.is_set:
+            return None
+        chain.sweep()
+        if sweep >= burn_in and (sweep - burn_in + 1) % thin == 0:
+            kept.append(chain.structure)
+    return kept, chain.moves
 
 
 def _constraints(
@@ -196,9 +230,7 @@ def _constraints(
     given = Constraints.from_options(
         dag.nodes, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
     )
-    allowed, start = given.allowed.copy(), np.zeros_like(given.allowed)
-    for parent, child in dag.edges:
-        start[dag.nodes.index(parent), dag.nodes.index(child)] = True
+    allowed, start = given.allowed.copy(), _arcs(dag)
     hidden = np.asarray([name in dag.hidden for name in dag.nodes])
     allowed[np.ix_(~hidden, hidden)] = False
     if not free[1]:
@@ -218,11 +250,10 @@ def _constraints(
 
 
 def _bounds(
-    dag: Dag, states: Mapping[str, int | tuple[int, int]], observed: Sequence[int]
+    dag: Dag, cardinalities: Sequence[int], states: Mapping[str, int | tuple[int, int]]
 ) -> tuple[IntArray, IntArray]:
     """Return the least and the most states of every node."""
-    least = np.asarray([dag.hidden.get(name, r) for name, r in zip(dag.nodes, observed, strict=True)], np.int64)
-    most = least.copy()
+    least, most = np.asarray(cardinalities, np.int64), np.asarray(cardinalities, np.int64)
     for name, bounds in states.items():
         if name not in dag.hidden:
             raise UnknownNameError("hidden variable", name, tuple(dag.hidden))
@@ -237,11 +268,12 @@ def _bounds(
     return least, most
 
 
-def _structure(dag: Dag, least: IntArray) -> Structure:
+def _arcs(dag: Dag) -> BoolArray:
+    """Return (p, p) the arcs of a structure."""
     arcs = np.zeros((len(dag.nodes), len(dag.nodes)), np.bool_)
     for parent, child in dag.edges:
         arcs[dag.nodes.index(parent), dag.nodes.index(child)] = True
-    return arcs.tobytes(), tuple(dag.hidden.get(name, int(r)) for name, r in zip(dag.nodes, least, strict=True))
+    return arcs
 
 
 def _checked_prior(prior: Prior | float) -> SymmetricPrior | BDeuPrior:
@@ -254,7 +286,7 @@ def _checked_prior(prior: Prior | float) -> SymmetricPrior | BDeuPrior:
     return made
 
 
-def _collected(space: Space, done: Sequence[tuple[list[Structure], dict[str, list[int]]]]) -> SampledStructures:
+def _collected(space: Space, done: Sequence[Walk]) -> SampledStructures:
     """Return the structures of all chains with their shares, the most visited first."""
     numbers: dict[Structure, int] = {}
     visits = np.asarray([[numbers.setdefault(key, len(numbers)) for key in kept] for kept, _ in done], np.int64)
