@@ -113,4 +113,4 @@ def drawn_tables(
     rows = [np.arange(end - len(own), end, width) for own, end, width in zip(counts, ends, states, strict=True)]
     out = np.empty(len(shape))
     draw_log_theta(np.concatenate([*rows, ends[-1:]]), shape, generator, out)
-    return np.split(out, ends[:-1])
+    return [out[end - len(own) : end] for own, end in zip(counts, ends, strict=True)]

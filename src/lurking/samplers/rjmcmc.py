@@ -105,7 +105,7 @@ class JumpChain:
     ) -> None:
         self.space = space
         self.generator = generator
-        self.arcs = ArcSet.from_matrix(arcs)
+        self._move_to(ArcSet.from_matrix(arcs))
         self.moves: dict[str, list[int]] = {name: [0, 0] for name in MOVES}
         """Attempts and acceptances of each kind of move."""
         self._pairs = np.argwhere(space.allowed)
@@ -157,12 +157,12 @@ class JumpChain:
             if after is None:
                 continue
             ratio = sum(
-                self.completed.score(node, after.parents(node)) - self.completed.score(node, self.arcs.parents(node))
+                self.completed.score(node, after.parents(node)) - self.completed.score(node, self._parents[node])
                 for node in ((x, y) if turn else (y,))
             )
             structure = after.arcs.tobytes(), self.cells.cardinalities
             if threshold < ratio + self._log_prior(structure) - self._log_prior(self.structure):
-                self.arcs = after
+                self._move_to(after)
                 self.moves["arc"][1] += 1
 
     def reallocate(self, node: int) -> None:
@@ -225,6 +225,10 @@ class JumpChain:
             self.cells, self.log_theta = other, log_theta
             self.moves["jump"][1] += 1
 
+    def _move_to(self, arcs: ArcSet) -> None:
+        self.arcs = arcs
+        self._parents = [arcs.parents(node) for node in range(len(self.space.nodes))]
+
     def _chosen_states(self, node: int, is_split: bool) -> tuple[int, int] | None:
         """Return an ordered pair of states of the larger of the two variables; None where bounds rule the move out."""
         states = self.cells.cardinalities[node]
@@ -280,7 +284,7 @@ class JumpChain:
         return after
 
     def _families(self, nodes: Iterable[int]) -> Families:
-        return tuple((node, self.arcs.parents(node)) for node in nodes)
+        return tuple((node, self._parents[node]) for node in nodes)
 
     def _children(self, node: int) -> list[int]:
         return [int(child) for child in np.flatnonzero(self.arcs.arcs[node])]
@@ -290,7 +294,7 @@ class JumpChain:
         sizes = self.cells.cardinalities
         children = []
         for child in self._children(node):
-            parents = self.arcs.parents(child)
+            parents = self._parents[child]
             place = parents.index(node)
             before = math.prod(sizes[v] for v in parents[:place])
             children.append(self.log_theta[child].reshape(before, sizes[node], -1, sizes[child]))
