@@ -10,8 +10,8 @@ One sweep makes
 
    Pairs and kinds of moves are drawn with the same probabilities whatever the structure, so a move and the one that
    undoes it are equally likely. Nothing else of the step needs θ, which is drawn after it from its full conditional.
-2. a split or merge of the states of every hidden variable that may have several cardinalities, θ integrated out
-   (`lurking.samplers.allocation`);
+2. for every hidden variable that may have several cardinalities, with θ integrated out: an empty state is born or
+   dies, which changes nothing but p(s, y|m), and a state is split or two are merged (`lurking.samplers.allocation`);
 3. θ | s, m;
 4. a split or merge with s summed out, by new parameters made of old ones and auxiliary variables, with their Jacobian
    (`lurking.samplers.splitting`);
@@ -42,7 +42,7 @@ from lurking.types import BoolArray, CodeArray, FloatArray, IntArray
 
 KEPT_CELLS = 8
 """Sets of cells (one for each choice of cardinalities) that a chain keeps."""
-MOVES = ("arc", "allocation", "jump")
+MOVES = ("arc", "empty", "allocation", "jump")
 
 Structure = tuple[bytes, tuple[int, ...]]
 """Arcs (p, p) as bytes, and the number of states of every node."""
@@ -127,6 +127,7 @@ class JumpChain:
         """Update everything once."""
         self.move_arcs(len(self._pairs))
         for node in self._several:
+            self.renew(int(node))
             self.reallocate(int(node))
         self.draw_parameters()
         for node in self._several:
@@ -164,6 +165,22 @@ class JumpChain:
             if threshold < ratio + self._log_prior(structure) - self._log_prior(self.structure):
                 self._move_to(after)
                 self.moves["arc"][1] += 1
+
+    def renew(self, node: int) -> None:
+        """Propose an empty state of a hidden node at a random place, or to take a random state away if it is empty."""
+        self.moves["empty"][0] += 1
+        is_birth = bool(self.generator.integers(2))
+        chosen = self._chosen_states(node, is_birth)
+        if chosen is None or (not is_birth and self.completed.counts[self.cells.codes[node] == chosen[1]].any()):
+            return
+        other = self._cells_for(self._with_states(node, 1 if is_birth else -1))
+        proposed = Completed(other, self._moved_counts(other, node, *chosen), self.space.prior)
+        families = self._families([node, *self._children(node)])
+        ratio = math.fsum(proposed.score(*family) - self.completed.score(*family) for family in families)
+        ratio += self._log_prior((self.structure[0], other.cardinalities)) - self._log_prior(self.structure)
+        if math.log1p(-self.generator.random()) < ratio:
+            self.cells, self.completed = other, proposed
+            self.moves["empty"][1] += 1
 
     def reallocate(self, node: int) -> None:
         """Propose to split one state of a hidden node or to merge two, θ integrated out."""

@@ -121,19 +121,21 @@ def test_without_the_likelihood_states_have_the_structure_prior(move, prior):
     check_shares(counts, weights)
 
 
-@pytest.mark.parametrize("move", ["jump", "reallocate"])
+@pytest.mark.parametrize("move", ["jump", "reallocate", "renew"])
 def test_each_kind_of_split_alone_has_the_posterior_of_the_number_of_states(move):
     exact = [lk.score(f"h[{k}] -> a b c", TABLE, "exact", prior=0.5).log_z for k in (1, 2, 3)]
     chain = chain_of("h[1] -> a b c", {"h": 3}, prior=0.5, allowed="none")
     counts = np.zeros(3)
     for _ in range(400):
         for _ in range(5):
-            chain.draw_parameters()
-            getattr(chain, move)(0)
-            if move == "jump":  # completions are void after it
-                chain.draw_completions()
-        chain.draw_parameters()
-        chain.draw_completions()
+            if move == "jump":  # it changes parameters and voids completions; the others do the opposite
+                chain.jump(0)
+            else:
+                getattr(chain, move)(0)
+                chain.draw_parameters()
+            chain.draw_completions()
+            if move == "jump":
+                chain.draw_parameters()
         counts[chain.cells.cardinalities[0] - 1] += 1
     check_shares(counts, softmax(exact))
 
