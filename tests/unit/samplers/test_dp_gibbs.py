@@ -119,7 +119,7 @@ def test_the_posterior_is_the_sum_over_all_partitions():
     expected = 6000 * exact
     common = expected > 20
     statistic = ((counts - expected)[common] ** 2 / expected[common]).sum()
-    # Draws two sweeps apart are nearly independent; twice the number of terms is beyond any chance.
+    # Draws two sweeps apart are nearly independent; half as much again allows for what is left of dependence.
     assert statistic < 1.5 * chi2.isf(1e-4, int(common.sum()))
 
 
