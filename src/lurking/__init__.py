@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from lurking.models.discrete.prior import Prior as Prior
     from lurking.report.prequential import plot_prequential as plot_prequential
     from lurking.report.profiles import plot_profiles as plot_profiles
+    from lurking.samplers.dp_gibbs import ProcessDraws as ProcessDraws
+    from lurking.samplers.dp_gibbs import dirichlet_process as dirichlet_process
     from lurking.samplers.gibbs import gibbs as gibbs
     from lurking.search.api import EdgePosterior as EdgePosterior
     from lurking.search.api import SearchResult as SearchResult
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from lurking.search.calibration import calibrate as calibrate
     from lurking.search.compare import Comparison as Comparison
     from lurking.search.compare import compare as compare
+    from lurking.search.jumps import SampledStructures as SampledStructures
+    from lurking.search.jumps import sample_structures as sample_structures
     from lurking.search.posterior import StructurePosterior as StructurePosterior
     from lurking.search.prequential import Prequential as Prequential
     from lurking.search.prequential import prequential as prequential
@@ -66,6 +70,8 @@ _HOME = {
     "Prequential": "lurking.search.prequential",
     "Prior": "lurking.models.discrete.prior",
     "Problem": "lurking.inference.problem",
+    "ProcessDraws": "lurking.samplers.dp_gibbs",
+    "SampledStructures": "lurking.search.jumps",
     "SearchResult": "lurking.search.api",
     "Status": "lurking.learn.loop",
     "StructurePosterior": "lurking.search.posterior",
@@ -75,6 +81,7 @@ _HOME = {
     "calibrate": "lurking.search.calibration",
     "carcinoma": "lurking.data.datasets",
     "compare": "lurking.search.compare",
+    "dirichlet_process": "lurking.samplers.dp_gibbs",
     "discretise": "lurking.data.discretise",
     "edge_posterior": "lurking.search.api",
     "fit": "lurking.learn.api",
@@ -86,6 +93,7 @@ _HOME = {
     "read": "lurking.data.files",
     "read_models": "lurking.io.models_file",
     "read_network": "lurking.io.networks",
+    "sample_structures": "lurking.search.jumps",
     "score": "lurking.evidence.api",
     "search": "lurking.search",
     "stouffer_toby": "lurking.data.datasets",
