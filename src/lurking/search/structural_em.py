@@ -44,12 +44,11 @@ SLACK = 100.0
 class Round:
     """One structure that was fitted.
 
-    `expected` is what the round before promised, its score plus the expected gain; `score` what the structure has.
-    `moves` lead here from the best structure before; `is_kept` says whether it became the best.
+    `expected` is what the best structure before promised, its score plus the expected gain; `score` what this one has;
+    `is_kept` says whether it became the best.
     """
 
     dag: Dag
-    moves: tuple[Move, ...] = field(repr=False)
     expected: float
     score: float
     is_kept: bool
@@ -98,6 +97,7 @@ def structural_em(
     max_rounds: int = 50,
     restarts: int = 10,
     patience: int = 10,
+    perturbations: int = 20,
     prune: bool = True,
     max_iter: int = 1000,
     tol: float = 1e-8,
@@ -122,6 +122,7 @@ def structural_em(
     restarts : starts of the first fit and of the last one; a fit in between goes on from the expected counts. When the
         last one finds a better fit of the best structure, the search goes on from there.
     patience : steps of a climb without a new best before it ends; 0 is plain hill climbing.
+    perturbations : further climbs of every round, from its best structure with a neighbourhood taken apart.
     prune, max_iter, tol : as in `lurking.fit`.
     time_limit : seconds after which no further round begins.
     workers : threads; they never change a result.
@@ -154,6 +155,7 @@ def structural_em(
         fits=fits,
         max_rounds=check_whole("max_rounds", max_rounds, 1),
         patience=check_whole("patience", patience, 0),
+        perturbations=check_whole("perturbations", perturbations, 0),
         deadline=math.inf if time_limit is None else time.monotonic() + time_limit,
         progress=Silent() if several or progress is None else progress,
     )
@@ -189,6 +191,7 @@ class _Rules:
     fits: FitOptions
     max_rounds: int
     patience: int
+    perturbations: int
     deadline: float
     progress: Progress
 
@@ -227,7 +230,7 @@ class _Run:
         self.rules.progress.begin("structures", self.rules.max_rounds)
         try:
             state = self.fitted(self.start, None)
-            self.note(state, (), state.score, True)
+            self.note(state, state.score, True)
             while self.status is None:
                 state = self.advanced(state)
         except KeyboardInterrupt:
@@ -257,17 +260,16 @@ class _Run:
         left = self.rules.deadline - time.monotonic()
         climbing = ClimbRules(
             patience=self.rules.patience,
+            restarts=self.rules.perturbations,
+            seed=self.rules.fits.seed,
             time_limit=None if math.isinf(left) else max(left, 1e-3),
             workers=self.rules.fits.workers,
             stop=self.rules.fits.stop,
         )
         found = climb(scorer, state.dag, self.constraints, climbing)
-        moves = tuple(step.move for step in found.history)
-        proposals = [(found.best, moves)] if set(found.best.edges) != set(state.dag.edges) else []
-        if len(moves) > 1 and proposals:
-            # Where the whole way does not keep what it promised, its first step may.
-            proposals.append((moved(state.dag, moves[0]), moves[:1]))
-        for dag, way in proposals:
+        # Where the whole way does not keep what it promised, its first step may.
+        first = [moved(state.dag, found.history[0].move)] if found.history else []
+        for dag in dict.fromkeys([found.best, *first]):
             if self.is_over():
                 break
             expected = expected_gain(scorer, state.dag, dag, self.rules.prune)
@@ -275,7 +277,7 @@ class _Run:
                 continue
             new = self.fitted(dag, scorer.potentials(dag))
             is_better = new.score > state.score + self.slack
-            self.note(new, way, state.score + expected, is_better)
+            self.note(new, state.score + expected, is_better)
             if is_better:
                 self.n_evaluated += scorer.n_evaluated
                 return new
@@ -313,9 +315,9 @@ class _Run:
         """Return the scores of families on the data completed by a fit."""
         return ExpectedScores(completion_of(state.fit), self.rules.score, self.rules.prior)
 
-    def note(self, state: _State, moves: tuple[Move, ...], expected: float, is_kept: bool) -> None:
+    def note(self, state: _State, expected: float, is_kept: bool) -> None:
         """Keep a round in the history."""
-        self.history.append(Round(state.dag, moves, expected, state.score, is_kept))
+        self.history.append(Round(state.dag, expected, state.score, is_kept))
         self.rules.progress.update(len(self.history))
 
     def is_over(self) -> bool:
