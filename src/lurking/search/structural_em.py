@@ -18,12 +18,11 @@ from typing import Any, final
 import numpy as np
 
 from lurking.data.table import Table, as_table
-from lurking.errors import OptionError, StructureError, UndefinedScore, UnknownNameError
+from lurking.errors import OptionError, UndefinedScore, UnknownNameError
 from lurking.evidence.base import evaluate
 from lurking.graph.dag import Dag
-from lurking.graph.moves import Move, MoveKind
 from lurking.inference.completion import Completion
-from lurking.inference.problem import Problem, check_columns, node_codes
+from lurking.inference.problem import Problem, node_codes
 from lurking.learn.fit import Fit, FitOptions, climb_from, fit_problem, outcome, remember_fit, starting_points
 from lurking.learn.loop import Climber, Status, rule_of
 from lurking.models.discrete.prior import Prior
@@ -34,6 +33,7 @@ from lurking.runtime.rng import Seed, seed_sequence
 from lurking.search.constraints import Constraints
 from lurking.search.expected import EXPECTED_SCORES, ExpectedScores, checked_prior
 from lurking.search.greedy import ClimbRules, climb
+from lurking.search.structures import arranged_constraints, moved, whole_start
 from lurking.types import FloatArray
 
 SLACK = 100.0
@@ -159,7 +159,7 @@ def structural_em(
         deadline=math.inf if time_limit is None else time.monotonic() + time_limit,
         progress=Silent() if several or progress is None else progress,
     )
-    runs = [_Run(data, _whole(dag, data), constraints, rules) for dag in starts]
+    runs = [_Run(data, whole_start(dag, data), constraints, rules) for dag in starts]
     meter = progress if several and progress is not None else Silent()
     meter.begin("starts", len(runs))
     try:
@@ -171,14 +171,6 @@ def structural_em(
         raise KeyboardInterrupt
     best = max(made, key=lambda result: result.score)
     return replace(best, status=Status.INTERRUPTED) if flag.is_set else best
-
-
-def _whole(start: Dag, table: Table) -> Dag:
-    """Return the start with the columns that it does not name as further nodes."""
-    bound = start.bind(table.columns)
-    check_columns(bound, table)
-    more = [name for name in table.columns if name not in bound.nodes]
-    return Dag((*bound.nodes, *more), bound.edges, bound.hidden) if more else bound
 
 
 @dataclass(frozen=True)
@@ -217,7 +209,7 @@ class _Run:
 
     def __init__(self, table: Table, start: Dag, constraints: Constraints | None, rules: _Rules) -> None:
         self.table, self.start, self.rules = table, start, rules
-        self.constraints = _arranged(constraints, start.nodes)
+        self.constraints = arranged_constraints(constraints, start.nodes)
         self.constraints.check(start)
         self.slack = SLACK * rules.fits.tol * max(table.n, 1.0)
         self.history: list[Round] = []
@@ -358,17 +350,6 @@ def expected_gain(scorer: ExpectedScores, old: Dag, new: Dag, prune: bool = True
     return math.fsum(family(new, name) - family(old, name) for name in old.nodes if name not in left_out)
 
 
-def moved(dag: Dag, move: Move) -> Dag:
-    """Return the structure after a move."""
-    arc = (move.parent, move.child)
-    edges = [edge for edge in dag.edges if edge != arc]
-    if move.kind is MoveKind.ADD:
-        edges.append(arc)
-    elif move.kind is MoveKind.REVERSE:
-        edges.append((move.child, move.parent))
-    return Dag(dag.nodes, edges, dag.hidden)
-
-
 def _fit_from(problem: Problem, method: str, options: FitOptions, potentials: dict[str, FloatArray]) -> Fit:
     """Return the fit that a climb from the given potentials ends at."""
     problem.watch(options.progress, options.workers)
@@ -380,19 +361,3 @@ def _fit_from(problem: Problem, method: str, options: FitOptions, potentials: di
         raise KeyboardInterrupt
     fit = outcome(problem, method, options, climber, climbs)
     return replace(fit, status=Status.INTERRUPTED) if options.stop.is_set else fit
-
-
-def _arranged(constraints: Constraints | None, nodes: tuple[str, ...]) -> Constraints:
-    """Return the constraints over the nodes in their order; without any, everything acyclic is allowed."""
-    if constraints is None:
-        return Constraints.from_options(nodes)
-    if constraints.variables == nodes:
-        return constraints
-    if set(constraints.variables) != set(nodes):
-        different = sorted(set(constraints.variables) ^ set(nodes))
-        raise StructureError(
-            f"the constraints and the start differ in {different}; make them over all columns and hidden variables"
-        )
-    order = [constraints.variables.index(name) for name in nodes]
-    place = np.ix_(order, order)
-    return Constraints(nodes, constraints.allowed[place], constraints.required[place], constraints.max_parents)
