@@ -74,7 +74,14 @@ def plot_errors(panels: Sequence[ErrorPanel], heading: str) -> Figure:
     grid[1][0].set_ylabel(f"less {STYLES[panels[0].reference].name}, nats")
     picture.suptitle(heading, fontsize=12)
     handles, labels = grid[0][0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
+    picture.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=2 * len(panels) if len(panels) > 1 else 3,
+        frameon=False,
+        fontsize=9,
+    )
     return _settled(picture)
 
 
@@ -117,7 +124,7 @@ def plot_gains(groups: Mapping[str, Mapping[str, Sequence[float]]], bars: Sequen
 
 def plot_searches(predicted: Sequence[float], actual: Sequence[float], routes: RoutePanel, heading: str) -> Figure:
     """Draw gains predicted from expected data against true ones, and how far searches end below the best."""
-    picture, grid = _grid(1, 2, (11.0, 4.8))
+    picture, grid = _grid(1, 2, (11.5, 5.2))
     left, right = grid[0]
     left.plot(predicted, actual, "o", color=PALETTE[0], markersize=4, alpha=0.5)
     low, high = min(predicted), max(*predicted, *actual)
@@ -130,7 +137,7 @@ def plot_searches(predicted: Sequence[float], actual: Sequence[float], routes: R
     for place, name in enumerate(names):
         values = np.asarray(routes.below[name])
         spread = np.linspace(-0.25, 0.25, len(values)) if len(values) > 1 else np.zeros(1)
-        right.plot(values, place + spread, "o", color=PALETTE[place % 6], markersize=4, alpha=0.7, clip_on=False)
+        right.plot(values, place + spread, "o", color=PALETTE[place % 3], markersize=4, alpha=0.7, clip_on=False)
     right.set_yticks(range(len(names)), names)
     right.invert_yaxis()
     right.set_xlabel("nats below the best of all subsets at the end")
@@ -170,7 +177,7 @@ def plot_signature(traces: Sequence[Trace], lines: Mapping[str, int], heading: s
         axes.set_xlabel("rows n")
         axes.set_title(title, loc="left", fontsize=11)
     gains.legend(frameon=False, fontsize=9)
-    parameters.legend(frameon=False, fontsize=9)
+    parameters.legend(fontsize=9, framealpha=1.0, edgecolor="none", loc="center right")
     picture.suptitle(heading, fontsize=12)
     return _settled(picture)
 

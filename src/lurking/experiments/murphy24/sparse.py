@@ -24,9 +24,11 @@ from lurking.learn.fit import FitOptions, fit_problem
 from lurking.runtime.checks import check_whole
 from lurking.runtime.store import Key, digest_of
 from lurking.search.compare import compare
+from lurking.search.structural_em import structural_em
+from lurking.search.structures import from_hidden_only
 from lurking.types import FloatArray
 
-VERSION: Final = 1
+VERSION: Final = 2
 CLASS: Final = "c"
 SCORES: Final = ("cs", "vb")
 """What greedy search climbs on."""
@@ -134,7 +136,7 @@ def _one(bench: Workbench, table: Table, config: SparseConfig, seed: int) -> dic
         best = values[score][ordered[score][0]]
         for name, start in starts(items, config.random_starts, seed):
             for method, search in METHODS.items():
-                end, fits = search(table, items, start, values[score], options)
+                end, fits = search(Ground(table, items, score, values[score], options), start)
                 below = best - values[score][end]
                 routes.append(asdict(Route(method, score, name, " ".join(end), fits, below)))
     predicted = predicted_gains(table, items, list(values[BIC]), options)
@@ -173,11 +175,20 @@ def starts(items: Children, count: int, seed: int) -> list[tuple[str, Children]]
     return chosen
 
 
-def greedy(
-    table: Table, items: Children, start: Children, values: Mapping[Children, float], options: FitOptions
-) -> tuple[Children, int]:
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What a search goes over: the rows, the items, and the score of every subset."""
+
+    table: Table
+    items: Children
+    score: str
+    values: Mapping[Children, float]
+    options: FitOptions
+
+
+def greedy(ground: Ground, start: Children) -> tuple[Children, int]:
     """Add or delete the one arc that gains most until none gains; return the end and the structures scored."""
-    del table, options  # every structure has been scored
+    items, values = ground.items, ground.values
     here, scored = start, {start}
     while True:
         near = [tuple(name for name in items if (name in here) != (name == moved)) for moved in items]
@@ -188,9 +199,7 @@ def greedy(
         here = best
 
 
-def structural_em(
-    table: Table, items: Children, start: Children, values: Mapping[Children, float], options: FitOptions
-) -> tuple[Children, int]:
+def slide_rule(ground: Ground, start: Children) -> tuple[Children, int]:
     """Keep C → x_i where its family scores higher than x_i alone on expected data, until nothing changes.
 
     All arcs are decided at once, by the Dirichlet evidence of expected counts with pseudo-counts 1, as on the slide. A
@@ -198,16 +207,37 @@ def structural_em(
     """
     here, met = start, [start]
     for _ in range(MOST_ROUNDS):
-        counts = expected_counts(table, items, here, "map", options)
+        counts = expected_counts(ground.table, ground.items, here, "map", ground.options)
         here = tuple(name for name, own in counts.items() if _evidence(own) > _evidence(own.sum(axis=0)[None, :]))
         if here in met:
             break
         met.append(here)
-    return max(met, key=lambda children: values[children]), len(met)
+    return max(met, key=lambda children: ground.values[children]), len(met)
 
 
-METHODS: Final[Mapping[str, Callable[..., tuple[Children, int]]]] = {"greedy": greedy, "structural EM": structural_em}
-"""{name: how it searches}; a further way of searching is one more entry."""
+def friedman(ground: Ground, start: Children) -> tuple[Children, int]:
+    """Run the library's structural EM with arcs from the class alone; return the end and the structures fitted."""
+    options = ground.options
+    found = structural_em(
+        ground.table,
+        structure(ground.items, start),
+        score=ground.score,
+        constraints=from_hidden_only({CLASS: 2}, ground.items),
+        restarts=options.restarts,
+        seed=options.seed,
+        workers=1,
+        stop=options.stop,
+    )
+    children = found.best.children(CLASS)
+    return tuple(name for name in ground.items if name in children), len(found.history)
+
+
+METHODS: Final[Mapping[str, Callable[[Ground, Children], tuple[Children, int]]]] = {
+    "greedy": greedy,
+    "slide's rule": slide_rule,
+    "structural EM": friedman,
+}
+"""{name: how it searches}."""
 
 
 def expected_counts(
