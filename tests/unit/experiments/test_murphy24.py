@@ -131,7 +131,8 @@ def test_relabelings_are_worth_at_most_all_orders(tiny):
         for curve in curves:
             assert curve[1].gap == 0.0
             for states, scored in curve.items():
-                assert -1e-9 <= scored.gap <= math.lgamma(states + 1) + 1e-9
+                # The mean over K! orders is at least one of them over K!, sweep by sweep.
+                assert scored.gap <= math.lgamma(states + 1) + 1e-9
                 assert set(scored.values) == set(METHODS)
 
 

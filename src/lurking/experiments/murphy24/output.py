@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 from typing import Any, Final
 
 from lurking.experiments.murphy24 import lecture
@@ -212,13 +212,21 @@ def _selected_text(study: Study) -> str:
 
 
 def _gains_text(study: Study) -> str:
+    """Return gains on expected data with the lecture's, then mean ± standard deviation over sampled data sets."""
+    expected = next(own for own in study.gains if own.data == EXPECTED)
     rows = []
-    for data in study.gains:
-        for added, own in data.gains.items():
-            printed = lecture.GAINS[added] if data.data == EXPECTED else None
-            beside = ("", "") if printed is None else (f" ({printed.loglik:+.1f})", f" ({printed.cs:+.1f})")
-            cells = [f"{own['loglik']:+.1f}{beside[0]}", f"{own['bic']:+.1f}", f"{own['cs']:+.1f}{beside[1]}"]
-            rows.append([data.data, added, *cells, f"{own['vb']:+.1f}", f"{own['ais']:+.1f}" if "ais" in own else ""])
+    for added, printed in lecture.GAINS.items():
+        own = expected.gains[added]
+        cells = [f"{own['loglik']:+.1f} ({printed.loglik:+.1f})", f"{own['bic']:+.1f}"]
+        cells += [f"{own['cs']:+.1f} ({printed.cs:+.1f})", f"{own['vb']:+.1f}", ""]
+        rows.append([EXPECTED, added, *cells])
+    sampled = [data.gains for data in study.gains if data.data != EXPECTED]
+    if len(sampled) > 1:
+        for added in lecture.GAINS:
+            columns = [[own[added][name] for own in sampled] for name in ("loglik", "bic", "cs", "vb", "ais")]
+            rows.append(
+                [f"{len(sampled)} sampled", added, *(f"{fmean(own):+.1f} ± {stdev(own):.1f}" for own in columns)]
+            )
     return markdown(["data", "added arcs from C", "ΔLL", "ΔBIC", "ΔCS", "ΔVB", "ΔAIS"], rows)
 
 

@@ -28,7 +28,7 @@ from lurking.search.structural_em import structural_em
 from lurking.search.structures import from_hidden_only
 from lurking.types import FloatArray
 
-VERSION: Final = 2
+VERSION: Final = 1
 CLASS: Final = "c"
 SCORES: Final = ("cs", "vb")
 """What greedy search climbs on."""
@@ -119,12 +119,12 @@ def sparse_sets(bench: Workbench, config: SparseConfig, seed: int) -> tuple[Spar
     for place in range(config.sets):
         table = data_set(config, seed, place)
         key = Key(table.digest, f"{CLASS} -> subsets", "sparse", digest_of(VERSION, asdict(config)), seed)
-        tasks.append(Task(key, lambda table=table: _one(bench, table, config, seed)))  # type: ignore[misc]
+        tasks.append(Task(key, lambda table=table, place=place: _one(bench, table, config, seed, place)))  # type: ignore[misc]
     made = bench.each("sparse mixtures", tasks)
     return tuple(SparseSet(**own | {"routes": tuple(Route(**route) for route in own["routes"])}) for own in made)
 
 
-def _one(bench: Workbench, table: Table, config: SparseConfig, seed: int) -> dict[str, Any]:
+def _one(bench: Workbench, table: Table, config: SparseConfig, seed: int, place: int) -> dict[str, Any]:
     """Return the content of a `SparseSet`."""
     items = items_of(config)
     options = FitOptions(restarts=config.restarts, seed=seed, workers=1, stop=bench.stop)
@@ -134,7 +134,7 @@ def _one(bench: Workbench, table: Table, config: SparseConfig, seed: int) -> dic
     routes = []
     for score in SCORES:
         best = values[score][ordered[score][0]]
-        for name, start in starts(items, config.random_starts, seed):
+        for name, start in starts(items, config.random_starts, seed, place):
             for method, search in METHODS.items():
                 end, fits = search(Ground(table, items, score, values[score], options), start)
                 below = best - values[score][end]
@@ -164,9 +164,9 @@ def subset_scores(table: Table, items: Children, options: FitOptions) -> dict[st
     }
 
 
-def starts(items: Children, count: int, seed: int) -> list[tuple[str, Children]]:
+def starts(items: Children, count: int, seed: int, place: int) -> list[tuple[str, Children]]:
     """Return where a search begins: no child, all of them, and random subsets of at least two."""
-    generator = np.random.default_rng([seed, len(items), count])
+    generator = np.random.default_rng([seed, len(items), count, place])
     chosen: list[tuple[str, Children]] = [("none", ()), ("all", items)]
     for _ in range(count):
         size = int(generator.integers(2, len(items)))
