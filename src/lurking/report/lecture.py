@@ -96,6 +96,10 @@ def plot_relabelings(points: Mapping[int, Sequence[float]], heading: str) -> Fig
     axes.plot(x, y, "o", color=PALETTE[0], markersize=5, alpha=0.6, label="one data set", clip_on=False)
     axes.set_xticks(states)
     axes.set_xlabel("classes K of the test model")
+    if min(y) < -LINEAR:
+        axes.set_yscale("symlog", linthresh=2 * LINEAR, linscale=2.0)
+        axes.set_ylim(1.6 * min(y), 1.6 * max(*y, LINEAR))
+        _plain_ticks(axes)
     axes.set_ylabel("averaged less not averaged, nats")
     axes.set_title(heading, loc="left", fontsize=11)
     axes.legend(frameon=False, fontsize=9)
@@ -150,7 +154,7 @@ def plot_signature(traces: Sequence[Trace], lines: Mapping[str, int], heading: s
     """Draw against n: gains of the hidden variable, parameters learnt without it, links of children."""
     if not traces:
         raise OptionError("there are no traces to draw; give at least one")
-    picture, grid = _grid(1, 3, (13.0, 4.4))
+    picture, grid = _grid(1, 3, (13.0, 4.7))
     gains, parameters, links = grid[0]
     rows = [trace.rows for trace in traces]
     series = (
@@ -177,7 +181,9 @@ def plot_signature(traces: Sequence[Trace], lines: Mapping[str, int], heading: s
         axes.set_xlabel("rows n")
         axes.set_title(title, loc="left", fontsize=11)
     gains.legend(frameon=False, fontsize=9)
-    parameters.legend(fontsize=9, framealpha=1.0, edgecolor="none", loc="center right")
+    handles, labels = parameters.get_legend_handles_labels()
+    labels = [label if place else "best structure without H" for place, label in enumerate(labels)]
+    picture.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     picture.suptitle(heading, fontsize=12)
     return _settled(picture)
 

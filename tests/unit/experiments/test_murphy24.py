@@ -99,6 +99,7 @@ def test_gains_of_a_run(tiny):
     # One more parameter costs ½ ln n wherever the likelihood is that of the mode, up to the prior.
     assert expected.gains["X3"]["bic"] == pytest.approx(3.0 - 0.5 * math.log(1000), abs=0.3)
     assert len(sampled) == 2
+    assert all(own.gains["X4"]["ais error"] > 0.0 for own in sampled)
     assert all("ais" in own.gains["X3"] and "ais" not in expected.gains["X3"] for own in sampled)
 
 

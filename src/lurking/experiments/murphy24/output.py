@@ -152,12 +152,13 @@ def _selected_table(study: Study) -> Table:
 
 def _gains_table(study: Study) -> Table:
     rows: list[list[Any]] = [
-        ["lecture", added, gain.loglik, "", gain.cs, "", ""] for added, gain in lecture.GAINS.items()
+        ["lecture", added, gain.loglik, "", gain.cs, "", "", ""] for added, gain in lecture.GAINS.items()
     ]
     for data in study.gains:
         for added, own in data.gains.items():
-            rows.append([data.data, added, *(own.get(name, "") for name in ("loglik", "bic", "cs", "vb", "ais"))])
-    return ["data", "added arcs", "ΔLL", "ΔBIC", "ΔCS", "ΔVB", "ΔAIS"], rows
+            columns = ("loglik", "bic", "cs", "vb", "ais", "ais error")
+            rows.append([data.data, added, *(own.get(name, "") for name in columns)])
+    return ["data", "added arcs", "ΔLL", "ΔBIC", "ΔCS", "ΔVB", "ΔAIS", "standard error of ΔAIS"], rows
 
 
 def _sparse_table(study: Study) -> Table:
