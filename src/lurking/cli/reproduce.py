@@ -19,6 +19,9 @@ from lurking.experiments.beal2006.output import write
 from lurking.experiments.chickering1996 import claims as chickering_claims
 from lurking.experiments.chickering1996 import output as chickering_output
 from lurking.experiments.chickering1996 import study as chickering_study
+from lurking.experiments.murphy24 import claims as lecture_claims
+from lurking.experiments.murphy24 import output as lecture_output
+from lurking.experiments.murphy24 import study as lecture_study
 from lurking.experiments.pages import Claim, claims_text
 from lurking.report.beal2006 import plot_figure6, table_text
 from lurking.report.study import save
@@ -177,9 +180,26 @@ def chickering_config(request: Request) -> chickering_study.Config:
     return config
 
 
+def _lecture(request: Request) -> Result:
+    """Run or resume the illustrations of the lecture, or the one that was asked for."""
+    names = [request.paper, *([request.part] * (request.part != WHOLE)), *(["quick"] * request.is_quick)]
+    config = replace(lecture_study.Config(), seed=request.seed)
+    if request.part != WHOLE:
+        config = replace(config, parts=(request.part,))
+    config = lecture_study.quick(config) if request.is_quick else config
+    with Store(request.folder / f"{request.paper}.sqlite") as store:
+        try:
+            found = lecture_study.run(config, store, request.workers, request.progress)
+            files = lecture_output.write(found, request.folder / "-".join(names), request.command)
+        except KeyboardInterrupt:
+            raise _stopped(store) from None
+    return _stated(lecture_claims.claims(found), files)
+
+
 PARTS: dict[str, dict[str, Callable[[Request], Result]]] = {
     "beal2006": {WHOLE: _whole, "scores": _scores, "figure6": _figure6, "table3": _table3},
     "chickering1996": dict.fromkeys((WHOLE, "scores", "table2", "reality"), _chickering),
+    "murphy24": dict.fromkeys((WHOLE, *lecture_study.PARTS), _lecture),
 }
 """{paper: {part: how it is made}}"""
 

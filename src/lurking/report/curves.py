@@ -39,6 +39,11 @@ STYLES: Final = {
     "vb": Style("VB", PALETTE[0], "o"),
     "sampled": Style("sampled", PALETTE[7], "P"),
     "em": Style("EM", PALETTE[7], "o"),
+    "bicp": Style("BICp", PALETTE[4], "D", is_dashed=True),
+    "importance": Style("importance sampling", PALETTE[5], "<", is_dashed=True),
+    "ais": Style("AIS", PALETTE[7], "P", is_dashed=True),
+    "chib": Style("candidate method", PALETTE[7], "X"),
+    "chib-one": Style("candidate, no relabelings", PALETTE[7], "X", is_dashed=True),
 }
 GRID: Final = "#E4E4E4"
 NEAR: Final = 10.0

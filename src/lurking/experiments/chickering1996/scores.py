@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -11,15 +11,15 @@ import numpy as np
 from lurking.data.table import Table
 from lurking.errors import OptionError
 from lurking.evidence.base import Evidence, evaluate
+from lurking.experiments.bench import Task, Workbench
 from lurking.experiments.chickering1996.data import Parameters, naive_bayes
 from lurking.experiments.chickering1996.paper import RELATIVE_CHANGE
 from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, FitOptions, fit_problem
 from lurking.learn.loop import Status
 from lurking.runtime.checks import check_whole, is_positive
-from lurking.runtime.executor import StopFlag, map_in_order
-from lurking.runtime.progress import Progress
-from lurking.runtime.store import Key, Store, digest_of
+from lurking.runtime.executor import StopFlag
+from lurking.runtime.store import Key, digest_of
 
 VERSION: Final = 2
 """Part of every key: raised when the same configuration would give other numbers."""
@@ -110,48 +110,9 @@ class Sampling:
     beyond: int = 2
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """One piece of work: the key of its result, how it is made, and how large it is in comparison to others."""
-
-    key: Key
-    make: Callable[[], Any] = field(repr=False)
-    size: int = 0
-
-
 @dataclass(frozen=True)
-class Bench:
-    """Where pieces of work are done: the store, the workers, the stop flag, and who is told."""
-
-    store: Store
-    workers: int | None
-    stop: StopFlag
-    progress: Progress
-
-    def each(self, what: str, tasks: Sequence[Task]) -> list[Any]:
-        """Return the kept or newly made result of every task, in order; the largest are begun first."""
-
-        def one(task: Task) -> Any:
-            kept = self.store.get(task.key)
-            if kept is None:
-                kept = task.make()
-                if self.stop.is_set:
-                    raise KeyboardInterrupt
-                self.store.put(task.key, kept)
-            return kept
-
-        order = sorted(range(len(tasks)), key=lambda place: -tasks[place].size)
-        self.progress.begin(what, len(tasks))
-        try:
-            made = map_in_order(
-                one, [tasks[k] for k in order], workers=self.workers, stop=self.stop, done=self.progress.update
-            )
-        finally:
-            self.progress.end()
-        if self.stop.is_set:
-            raise KeyboardInterrupt
-        by_place = dict(zip(order, made, strict=True))
-        return [by_place[place] for place in range(len(tasks))]
+class Bench(Workbench):
+    """The workbench, and the tasks of this study."""
 
     def scoring(self, table: Table, states: int, protocol: Protocol) -> Task:
         """Return the task whose result is the content of a `Scored`."""

@@ -1,0 +1,1 @@
+"""Murphy, lecture 24 (Stat 521A): scores and search for directed graphical models with hidden variables."""
