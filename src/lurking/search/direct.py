@@ -62,7 +62,7 @@ def direct_search(
     *,
     corrected: bool = False,
     constraints: Constraints | None = None,
-    patience: int = 0,
+    patience: int = 5,
     time_limit: float | None = None,
     workers: int | None = None,
     stop: StopFlag | None = None,
