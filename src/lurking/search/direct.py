@@ -57,7 +57,7 @@ class DirectSearch:
 
 def direct_search(
     table: Any,
-    start: Dag,
+    start: Dag | str,
     score: str = "vb",
     *,
     corrected: bool = False,

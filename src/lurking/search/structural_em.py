@@ -89,7 +89,7 @@ class StructuralEm:
 
 def structural_em(
     table: Any,
-    start: Dag | Sequence[Dag],
+    start: Dag | str | Sequence[Dag | str],
     *,
     score: str = "vb",
     prior: Prior | float = 1.0,
@@ -112,7 +112,7 @@ def structural_em(
     Parameters
     ----------
     table : a Table, a frame, an array or the path of a file.
-    start : the structure to begin with, or several, of which the one that ends highest is returned. Columns that it
+    start : the structure to begin with, or its text, or several, of which the one that ends highest is returned. Columns that it
         does not name are added without arcs. From a hidden variable without children none will ever be added: its
         posterior is the same in every row.
     score : "vb", "cs", "bic", or "map" (the penalised likelihood, for which Friedman's inequality is a theorem).
@@ -134,7 +134,7 @@ def structural_em(
     data = as_table(table)
     if score == "bic" and not data.n > 0.0:
         raise UndefinedScore("bic is undefined on no data (n = 0): its penalty is d/2 · ln n; use cs, vb or map")
-    starts = [start] if isinstance(start, Dag) else list(start)
+    starts = [start] if isinstance(start, Dag | str) else list(start)
     if not starts:
         raise OptionError("start is empty; give at least one structure")
     flag = stop or StopFlag()

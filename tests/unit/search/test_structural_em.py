@@ -156,7 +156,7 @@ def test_constraints_hold_in_any_order_and_the_best_of_several_starts_is_returne
 
 def test_workers_and_seeds_never_change_a_result():
     table = mixture(4, 150, 0.1)
-    start = lk.Dag.parse("h[2] -> *")
+    start = "h[2] -> *"
     one, two = (structural_em(table, start, perturbations=3, workers=workers, seed=7) for workers in (1, 2))
     assert one.history == two.history
     assert one.score == two.score
