@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.errors import LurkingError
+from lurking.errors import LurkingError, TooLarge
 from lurking.graph.moves import MoveKind
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
@@ -185,6 +185,24 @@ def test_interrupted_search_returns_the_best_so_far():
     limited = structural_em(table, lk.Dag.parse("h[2] -> *"), time_limit=1e-9)
     assert limited.status is Status.TIME_LIMIT
     assert structural_em(table, lk.Dag.parse("h[2] -> *"), max_rounds=1).status is Status.BUDGET
+
+
+def test_a_completion_that_is_too_large_ends_the_search_with_what_there_is(monkeypatch):
+    table = mixture(0)
+    made = []
+
+    def once(fit):
+        if made:
+            raise TooLarge("too large")
+        made.append(fit)
+        return completion_of(fit)
+
+    monkeypatch.setattr("lurking.search.structural_em.completion_of", once)
+    result = structural_em(table, "h[2] -> *")
+    assert result.status is Status.BUDGET
+    assert result.score == result.history[1].score > result.history[0].score
+    with pytest.raises(TooLarge):
+        structural_em(table, "h[2] -> *")
 
 
 @pytest.mark.parametrize(
