@@ -57,12 +57,12 @@ class DirectSearch:
 
 def direct_search(
     table: Any,
-    start: Dag,
+    start: Dag | str,
     score: str = "vb",
     *,
     corrected: bool = False,
     constraints: Constraints | None = None,
-    patience: int = 0,
+    patience: int = 5,
     time_limit: float | None = None,
     workers: int | None = None,
     stop: StopFlag | None = None,

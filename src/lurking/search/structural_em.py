@@ -18,7 +18,7 @@ from typing import Any, final
 import numpy as np
 
 from lurking.data.table import Table, as_table
-from lurking.errors import OptionError, UndefinedScore, UnknownNameError
+from lurking.errors import OptionError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.evidence.base import evaluate
 from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
@@ -89,7 +89,7 @@ class StructuralEm:
 
 def structural_em(
     table: Any,
-    start: Dag | Sequence[Dag],
+    start: Dag | str | Sequence[Dag | str],
     *,
     score: str = "vb",
     prior: Prior | float = 1.0,
@@ -109,12 +109,15 @@ def structural_em(
 ) -> StructuralEm:
     """Search structures over the columns of the table, whose cells may be empty, and the hidden variables of `start`.
 
+    What a row leaves open falls into independent components, whose joint states are held in memory. A structure that is
+    too large to be fitted is passed over; when the best one leaves too much open, the search ends there (BUDGET).
+
     Parameters
     ----------
     table : a Table, a frame, an array or the path of a file.
-    start : the structure to begin with, or several, of which the one that ends highest is returned. Columns that it
-        does not name are added without arcs. From a hidden variable without children none will ever be added: its
-        posterior is the same in every row.
+    start : the structure to begin with, or its text, or several, of which the one that ends highest is returned.
+        Columns that it does not name are added without arcs. From a hidden variable without children none will ever be
+        added: its posterior is the same in every row.
     score : "vb", "cs", "bic", or "map" (the penalised likelihood, for which Friedman's inequality is a theorem).
     prior : λ of every cell, `Prior.symmetric`, `.jeffreys` or `.bdeu`.
     constraints : what structures may be, over all variables (`Constraints.from_options`).
@@ -134,7 +137,7 @@ def structural_em(
     data = as_table(table)
     if score == "bic" and not data.n > 0.0:
         raise UndefinedScore("bic is undefined on no data (n = 0): its penalty is d/2 · ln n; use cs, vb or map")
-    starts = [start] if isinstance(start, Dag) else list(start)
+    starts = [start] if isinstance(start, Dag | str) else list(start)
     if not starts:
         raise OptionError("start is empty; give at least one structure")
     flag = stop or StopFlag()
@@ -248,7 +251,13 @@ class _Run:
         """Do one round: complete the data, climb, fit; set `status` when it was the last one."""
         if self.is_over():
             return state
-        scorer = self.scorer(state)
+        try:
+            scorer = self.scorer(state)
+        except TooLarge:
+            if len(self.history) == 1:
+                raise
+            self.status = Status.BUDGET
+            return state
         left = self.rules.deadline - time.monotonic()
         climbing = ClimbRules(
             patience=self.rules.patience,
@@ -267,7 +276,10 @@ class _Run:
             expected = expected_gain(scorer, state.dag, dag, self.rules.prune)
             if not expected > self.slack:
                 continue
-            new = self.fitted(dag, scorer.potentials(dag))
+            try:
+                new = self.fitted(dag, scorer.potentials(dag))
+            except TooLarge:
+                continue
             is_better = new.score > state.score + self.slack
             self.note(new, state.score + expected, is_better)
             if is_better:

@@ -57,9 +57,9 @@ def _tree(table: Table) -> Dag:
     return tree(FamilyScores(whole, "bdeu"), Constraints.from_options(table.columns))
 
 
-def whole_start(start: Dag, table: Table) -> Dag:
+def whole_start(start: Dag | str, table: Table) -> Dag:
     """Return the start with the columns that it does not name as further nodes."""
-    bound = start.bind(table.columns)
+    bound = (Dag.parse(start) if isinstance(start, str) else start).bind(table.columns)
     check_columns(bound, table)
     more = [name for name in table.columns if name not in bound.nodes]
     whole = Dag((*bound.nodes, *more), bound.edges, bound.hidden) if more else bound
