@@ -19,7 +19,7 @@ from lurking.runtime.rng import seed_sequence
 from lurking.samplers.annealed import MOST_PARETO, Annealed, AnnealOptions, annealed_evidence
 from lurking.samplers.annealing import anneal, checked_temperatures
 from lurking.samplers.collapsed import anneal_completions
-from lurking.samplers.diagnostics import effective_sample_size, log_mean, pareto_k, relative_error
+from lurking.samplers.diagnostics import effective_sample_size, log_mean, pareto_k, relative_error, widening
 from lurking.samplers.metropolis import Walk, anneal_parameters, schedule
 from lurking.samplers.paths import compiled_program, prior_path, sampled_program
 from lurking.types import FloatArray
@@ -140,7 +140,8 @@ def evidence_of_chains(log_weights: FloatArray, target: float, info: dict[str, A
     """Return the evidence of independent chains, judged by their own weights."""
     if not len(log_weights):
         raise KeyboardInterrupt
-    value, error, shape = log_mean(log_weights), relative_error(log_weights), pareto_k(log_weights)
+    value, shape = log_mean(log_weights), pareto_k(log_weights)
+    error = widening(len(log_weights)) * relative_error(log_weights)
     effective = effective_sample_size(log_weights)
     info |= {
         "chains": len(log_weights),

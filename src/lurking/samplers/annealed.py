@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
@@ -25,7 +24,7 @@ from lurking.learn.loop import Status
 from lurking.runtime.rng import seed_sequence
 from lurking.samplers.aliases import Sharing
 from lurking.samplers.annealing import Populations, anneal, spaced_by_spread
-from lurking.samplers.diagnostics import effective_sample_size, log_mean, pareto_k, relative_error
+from lurking.samplers.diagnostics import effective_sample_size, log_mean, pareto_k, relative_error, widening
 from lurking.samplers.modes import Mode, variational_modes
 from lurking.samplers.paths import ProductPath, flattened_path
 from lurking.samplers.settling import passes_of, settled, thinning
@@ -46,9 +45,6 @@ MOST_SPREAD = 0.6
 MOST_PARETO = 0.7
 LEAST_ERROR = 1e-3
 """Added to every standard error: replicates that agree to all digits have seen no more than one another."""
-WIDENED = 1.4
-"""Factor on the spread of replicates. Weights are skewed: where replicates happen to miss what is rare they are low and
-agree too well. ``python benchmarks/honest.py`` measures how often values lie within two standard errors with it."""
 
 
 @dataclass(frozen=True)
@@ -238,10 +234,10 @@ class _Run:
         )
         shape = pareto_k(log_weights)
         difference = abs(values[0] - values[1])
-        # With few replicates the spread itself is uncertain, and what the settings disagree by is an error too.
-        few = float(student_t.ppf(0.975, max(len(estimates) - 1, 1)) / 1.96)
+        # What the settings disagree by is an error too.
+        widened = widening(len(estimates))
         error = LEAST_ERROR + max(
-            WIDENED * few * max(relative_error(estimates), max(errors) / math.sqrt(2.0)), 0.5 * difference
+            widened * max(relative_error(estimates), max(errors) / math.sqrt(2.0)), 0.5 * difference
         )
         agree = difference <= 2.5 * math.hypot(*errors) + LEAST_ERROR
         is_whole = settings[0].sharing.log_missing <= self.options.target

@@ -6,8 +6,13 @@ import math
 
 import numpy as np
 from scipy.special import logsumexp
+from scipy.stats import t as student_t
 
 from lurking.types import FloatArray
+
+WIDENED = 1.4
+"""Weights are skewed: where estimates happen to miss what is rare they are low and agree too well. ``python
+benchmarks/honest.py`` measures how often values lie within two standard errors with this factor."""
 
 
 def log_mean(log_weights: FloatArray) -> float:
@@ -22,6 +27,14 @@ def relative_error(log_weights: FloatArray) -> float:
         return math.inf
     weights = np.exp(log_weights - log_mean(log_weights))
     return float(weights.std(ddof=1) / math.sqrt(count))
+
+
+def widening(count: int) -> float:
+    """Return the factor on the spread of `count` skewed weights that makes twice the standard error an honest range.
+
+    With few of them the spread itself is uncertain: Student's factor over the normal one.
+    """
+    return WIDENED * float(student_t.ppf(0.975, max(count - 1, 1)) / 1.96)
 
 
 def effective_sample_size(log_weights: FloatArray) -> float:
