@@ -81,7 +81,7 @@ def test_ways_to_look_at_it(comparison):
 
 def test_frame(comparison):
     frame = comparison.to_frame()
-    expected = ["model", "structure", "d", "d_effective"]
+    expected = ["model", "structure", "d", "d_effective", "prior"]
     for score in ("bic", "cs", "vb"):
         expected += [
             score,
@@ -91,6 +91,7 @@ def test_frame(comparison):
             f"{score}_kind",
             f"{score}_probability",
             f"{score}_corrected_probability",
+            f"{score}_log_bayes_factor",
         ]
     assert list(frame.columns) == expected
     assert list(frame["model"]) == list(MODELS)
@@ -237,7 +238,7 @@ class Recorder:
 
 def test_progress_counts_structures():
     recorder = Recorder()
-    lk.compare(MODELS, TABLE, seed=0, restarts=1, progress=recorder, workers=1)
+    lk.compare(MODELS, TABLE, seed=0, restarts=1, progress=recorder, workers=1, rescore=False)
     assert recorder.heard == [("structures", 4), 1, 2, 3, 4, "end"]
 
 
