@@ -68,9 +68,9 @@ def _of_kinds(comparison: Comparison) -> list[str]:
     ]
     if comparison.sampled:
         count, rest = len(comparison.sampled), len(comparison.rows) - len(comparison.sampled)
-        others = f"; the other {rest} keep {comparison.scores[0]} and do not contend" if rest else ""
+        others = f"; {rest} more keep {comparison.scores[0]} and do not contend" if rest else ""
         notes.append(
-            f"the {count} within {comparison.within:g} nats of the best are ranked by sampled evidence instead{others}"
+            f"contenders within {comparison.within:g} nats of the best ({count}) are ranked by sampled evidence{others}"
         )
     return notes
 

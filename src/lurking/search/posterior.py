@@ -214,10 +214,11 @@ class StructurePosterior:
                 if name not in barren:
                     own = result.setdefault(name, {})
                     own[states] = own.get(states, 0.0) + candidate.probability
-        for own in result.values():
-            absent = 1.0 - math.fsum(own.values())
-            if absent > 1e-12:
-                own[0] = absent
+        for name, own in result.items():
+            pairs = zip(self.matched_structures, self.candidates, strict=True)
+            absent = [c.probability for dag, c in pairs if name not in dag.hidden or name in dag.barren]
+            if absent:
+                own[0] = math.fsum(absent)
         return {name: dict(sorted(own.items())) for name, own in result.items()}
 
     def predict(self, data: Any, target: str, *, draws: int = 200, seed: Seed = 0) -> AveragedPrediction:
