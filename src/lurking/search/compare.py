@@ -158,7 +158,7 @@ def compare(
     names in them that carry no brackets; `scores` as in `score`, the first one ranks. `structure_prior` is p(m):
     "uniform", ("edges", κ), ("edge-probability", π), ("parameters", ρ), or a function of a Dag that returns ln p(m);
     equal structures count once. `rescore`: whether the models `within` so many nats of the best are scored again by
-    sampled evidence ("auto": when exact values and bounds meet among them). `workers` threads work across structures
+    sampled evidence ("auto": when exact values and bounds meet among at most 32 of them). `workers` threads work across structures
     (one per core by default) and never change a result. After an interrupt (Ctrl-C) `keep_interrupted=True` returns
     the models finished so far instead of raising it. Other options as in `score`.
     """
@@ -186,7 +186,9 @@ def compare(
     made = Comparison(tuple(finished), chosen, (), stop.is_set, prior, within=float(within), fitting=fitting)
     sampled = Sampled({})
     contenders = again.contenders(finished, chosen[0], [c.log_prior for c in made.posterior]) if finished else []
-    if contenders and not stop.is_set:
+    if again.is_too_much(contenders):
+        sampled = Sampled({}, f"there are {len(contenders)} of them; rescore=True samples them all")
+    elif contenders and not stop.is_set:
         outcome = sample_contenders(contenders, chosen[0], replace(scoring, own=of_sampler), meter)
         if stop.is_set and not keep_interrupted:
             raise KeyboardInterrupt

@@ -21,7 +21,9 @@ def comparison_warnings(comparison: Comparison, refusal: str = "") -> tuple[str,
     notes = _of_scores(rows, comparison.scores)
     notes += _of_kinds(comparison)
     if refusal:
-        notes.append(f"contenders could not be scored again by sampling, so their ranking is by the bound ({refusal})")
+        notes.append(
+            f"contenders were not scored again by sampling, their ranking is by {comparison.scores[0]} ({refusal})"
+        )
     doubtful = [name for name, evidence in comparison.sampled.items() if evidence.status is Status.UNTRUSTED]
     if doubtful:
         notes.append(f"sampled evidence is not to be trusted for {_quoted(doubtful)}: its diagnostics disagree")

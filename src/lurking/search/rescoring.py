@@ -19,6 +19,8 @@ from lurking.search.scoring import Refusal, Row, Scoring
 SAMPLED = "sampled"
 """Name of the column: sampled evidence of contenders, the first score of the others."""
 SAMPLER = "ais"
+MOST_UNASKED = 32
+"""Contenders that are sampled without having been asked for; each takes about a second."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Rescoring:
             raise OptionError(f"within is {self.within!r}; it must be a number of nats of at least 0, for example 30")
 
     def contenders(self, rows: Sequence[Row], score: str, log_prior: Sequence[float]) -> list[Row]:
-        """Return the rows whose ln p(m) + log_z is within reach of the best, or none where nothing is to be done.
+        """Return the rows whose ln p(m) + log_z is within reach of the best, or none where nothing is to be sampled.
 
         With "auto" something is to be done when the contenders are of mixed kinds: a bound that wins by more than
         `within` against every exact value has won, and bounds among themselves are ranked as bounds.
@@ -46,6 +48,10 @@ class Rescoring:
         if self.rescore is False or kinds <= UNBOUND or (self.rescore == "auto" and not are_mixed(kinds)):
             return []
         return near
+
+    def is_too_much(self, contenders: Sequence[Row]) -> bool:
+        """Whether there are more contenders than are sampled unless it was asked for."""
+        return self.rescore == "auto" and len(contenders) > MOST_UNASKED
 
 
 def split_sampler_options(

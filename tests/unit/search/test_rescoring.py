@@ -107,8 +107,16 @@ def test_what_cannot_be_sampled_is_told():
     )
     comparison = lk.compare(MODELS, fractions, seed=0, restarts=2)
     assert not comparison.sampled
-    (note,) = [note for note in comparison.warnings if "could not be scored again" in note]
+    (note,) = [note for note in comparison.warnings if "were not scored again" in note]
     assert "whole-number weights" in note
+
+
+def test_many_contenders_are_sampled_only_when_asked_for(monkeypatch):
+    monkeypatch.setattr("lurking.search.rescoring.MOST_UNASKED", 3)
+    comparison = lk.compare(MODELS, TABLE, **QUICK)
+    assert not comparison.sampled
+    assert any("there are 4 of them; rescore=True" in note for note in comparison.warnings)
+    assert len(lk.compare(MODELS, TABLE, rescore=True, **QUICK).sampled) == 4
 
 
 def test_results_do_not_depend_on_workers(comparison):
