@@ -158,9 +158,9 @@ def compare(
     names in them that carry no brackets; `scores` as in `score`, the first one ranks. `structure_prior` is p(m):
     "uniform", ("edges", κ), ("edge-probability", π), ("parameters", ρ), or a function of a Dag that returns ln p(m);
     equal structures count once. `rescore`: whether the models `within` so many nats of the best are scored again by
-    sampled evidence ("auto": when exact values and bounds meet among at most 32 of them). `workers` threads work across structures
-    (one per core by default) and never change a result. After an interrupt (Ctrl-C) `keep_interrupted=True` returns
-    the models finished so far instead of raising it. Other options as in `score`.
+    sampled evidence ("auto": when exact values and bounds meet among at most 32 of them). `workers` threads work across
+    structures (one per core by default) and never change a result. After an interrupt (Ctrl-C) `keep_interrupted=True`
+    returns the models finished so far instead of raising it. Other options as in `score`.
     """
     data = as_table(table)
     names, dags = _named(models, data, hidden or {})
