@@ -55,7 +55,8 @@ def structures(path: Path, repeats: int = 10) -> tuple[Measured, Measured]:
     dags = list(bipartite({"s1": 2, "s2": 2}, ["y1", "y2", "y3", "y4"]))
 
     def work(some: list[Any], workers: int) -> Any:
-        return lk.compare(some, table, scores=["vb"], restarts=3, tol=1e-6, seed=0, prune=False, workers=workers)
+        options = {"restarts": 3, "tol": 1e-6, "seed": 0, "prune": False, "rescore": False}
+        return lk.compare(some, table, scores=["vb"], workers=workers, **options)
 
     work(dags[:: max(1, len(dags) // 8)], 2)
     seconds = {1: float("inf"), 2: float("inf")}

@@ -283,16 +283,20 @@ def test_compare_json_says_what_the_library_says(done, folder, table):
 
 def test_compare_prints_the_best_model_first(done, folder, table):
     (folder / "models.txt").write_text(MODELS)
-    outcome = done("compare", "survey.csv", "--models", "models.txt", "--scores", "vb,bic", *QUICK)
-    comparison = lk.compare(NAMED, table, scores=["vb", "bic"], **OPTIONS)
+    words = ("--scores", "vb,bic", "--no-rescore", *QUICK)
+    outcome = done("compare", "survey.csv", "--models", "models.txt", *words)
+    comparison = lk.compare(NAMED, table, scores=["vb", "bic"], rescore=False, **OPTIONS)
     ranked = comparison["vb"].ranked()
-    rows = [line.split() for line in outcome.out.splitlines()[2:]]
+    *lines, factor = outcome.out.splitlines()[2:]
+    rows = [line.split() for line in lines]
     assert [row[0] for row in rows] == [candidate.name for candidate in ranked]
     for row, candidate in zip(rows, ranked, strict=True):
         bic = comparison["bic"][candidate.name].evidence
         vb = candidate.evidence
-        assert row[3:] == [f"{value:.2f}" for value in (vb.log_z, vb.corrected, bic.log_z, bic.corrected)]
+        assert row[3] == f"{vb.log_z - ranked[0].evidence.log_z:.2f}"
+        assert row[4:] == [f"{value:.2f}" for value in (vb.log_z, vb.corrected, bic.log_z, bic.corrected)]
         assert float(row[2]) == pytest.approx(candidate.probability, abs=1e-4)
+    assert factor == str(comparison["vb"].bayes_factor(ranked[0].name, ranked[1].name))
     assert all(line.startswith("lurking: warning: ") for line in outcome.err.splitlines())
     assert len(outcome.err.splitlines()) == len(comparison.warnings)
 

@@ -11,21 +11,42 @@ from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.data.table import Table
 from lurking.errors import OptionError
-from lurking.evidence.base import get_score, score_names
+from lurking.evidence.base import Evidence, get_score, score_names
 from lurking.graph.dag import Dag
+from lurking.graph.structure_priors import StructurePrior
 from lurking.io.models_file import parse_models, read_models
 from lurking.models.discrete.prior import Prior
 from lurking.report.prequential import plot_prequential
 from lurking.report.profiles import save_figure
 from lurking.search.compare import Comparison
 from lurking.search.compare import compare as compare_structures
+from lurking.search.posterior import WITHIN, StructurePosterior
 from lurking.search.prequential import check_predictive
 from lurking.search.prequential import prequential as growing_evidence
+from lurking.search.rescoring import SAMPLED, SAMPLER
 
 SHOWN = 20
 ModelsOption = Annotated[Path | None, typer.Option("--models", help="File with one model per line, 'name: arrows'.")]
 ModelTextsOption = Annotated[
     list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")
+]
+StructurePriorOption = Annotated[
+    str,
+    typer.Option(
+        "--structure-prior",
+        help="p(model): uniform, edges:K (a factor K per edge), edge-probability:P, or parameters:R (R per parameter).",
+    ),
+]
+RescoreOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--rescore/--no-rescore",
+        help="Score contenders again by sampling (ais); by default only when bounds and exact values meet.",
+    ),
+]
+WithinOption = Annotated[
+    float,
+    typer.Option("--within", parser=opt.real, metavar="X", help="Nats below the best at which contenders end."),
 ]
 PrequentialOption = Annotated[
     Path | None,
@@ -46,6 +67,9 @@ def compare(
         typer.Option("--scores", help=f"Names separated by commas, the first one ranks: {', '.join(score_names())}."),
     ] = "vb,cs,bic",
     prior: opt.PriorOption = "1.0",
+    structure_prior: StructurePriorOption = "uniform",
+    rescore: RescoreOption = None,
+    within: WithinOption = WITHIN,
     at: opt.AtOption = None,
     dimension: opt.DimensionOption = None,
     start: opt.StartOption = None,
@@ -78,8 +102,10 @@ def compare(
     """Rank several structures by their evidence."""
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
-    given = {"at": at, "dimension": dimension, "start": start, "budget": budget, "basis": basis, "path": path}
-    own = opt.of_scores(names, given | {"target": target, "passes": passes, "steps": steps, "chains": chains})
+    given: dict[str, Any] = {"at": at, "dimension": dimension, "start": start, "budget": budget, "basis": basis}
+    given |= {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains}
+    sampler = [] if rescore is False else [SAMPLER]
+    own = opt.of_scores([*names, *sampler], given)
     dags = _models(models, model)
     if prequential is not None:
         check_predictive(names[0])
@@ -88,9 +114,12 @@ def compare(
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}
     choices |= {"max_iter": max_iter, "tol": tol, "optimizer": optimizer, "hidden": opt.hidden_cardinalities(hidden)}
     choices |= {"tied": opt.tied_groups(tied)}
-    results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own})
+    ranking: dict[str, Any] = {"structure_prior": StructurePrior.parse(structure_prior), "within": within}
+    ranking["rescore"] = "auto" if rescore is None else rescore
+    results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own, **ranking})
     if json:
         about = {"data": out.data_content(data, table), "seed": seed}
+        about["winner_changes"] = len({each.posterior.best.name for _, each in results}) > 1
         out.print_json("compare", about | {"results": [_content(priors[word], each) for word, each in results]})
     else:
         _print(results)
@@ -133,6 +162,8 @@ def _draw(path: Path, comparison: Comparison, table: Table, options: dict[str, A
 def _print(results: list[tuple[str, Comparison]]) -> None:
     for word, comparison in results:
         print_comparison(f"prior {word}", comparison)
+    if len(results) > 1:
+        out.say(winners_in_words(results))
 
 
 def _models(path: Path | None, texts: list[str] | None) -> dict[str, Dag]:
@@ -150,41 +181,85 @@ def _models(path: Path | None, texts: list[str] | None) -> dict[str, Dag]:
 
 
 def print_comparison(title: str, comparison: Comparison) -> None:
-    """Print the models, most probable by the first score on top."""
-    first = comparison.scores[0]
-    ranked = comparison[first].ranked()
+    """Print the models, most probable on top, by sampled evidence where there is any, else by the first score."""
+    posterior = comparison.posterior
+    ranked, ranges = posterior.ranked(), _ranges(posterior)
     rows_by_name = {row.name: row for row in comparison.rows}
     shown = [rows_by_name[candidate.name] for candidate in ranked[:SHOWN]]
-    has_effective = any(row.is_deficient for row in shown)
-    header = ["model", "d", *(["effective"] if has_effective else []), "p(model)"]
+    optional = {
+        "effective": any(row.is_deficient for row in shown),
+        "prior": not comparison.has_equal_priors,
+        "95 % range": bool(ranges),
+        SAMPLED: bool(comparison.sampled),
+    }
+    named = {
+        "model": [row.name for row in shown],
+        "d": [str(row.dimension) for row in shown],
+        "effective": [row.effective_in_words for row in shown],
+        "prior": [out.probability(candidate.prior) for candidate in ranked[:SHOWN]],
+        "p(model)": [out.probability(candidate.probability) for candidate in ranked[:SHOWN]],
+        "95 % range": [ranges.get(row.name, "") for row in shown],
+        "ln B": [out.number(c.evidence.log_z - ranked[0].evidence.log_z, 2) for c in ranked[:SHOWN]],
+        SAMPLED: [_with_error(c.evidence) if c.is_contending else "-" for c in ranked[:SHOWN]],
+    }
+    columns = [(name, cells) for name, cells in named.items() if optional.get(name, True)]
     for score in comparison.scores:
-        header += [score, "+ ln S"]
-    rows = []
-    for candidate, row in zip(ranked, shown, strict=False):
-        cells = [candidate.name, str(row.dimension)]
-        if has_effective:
-            cells.append(row.effective_in_words)
-        cells.append(out.probability(candidate.probability))
-        for score in comparison.scores:
-            evidence = row.evidences[score]
-            error = "" if evidence.std_error is None else f" ± {out.number(evidence.std_error, 2)}"
-            cells += [out.number(evidence.log_z, 2) + error, out.number(evidence.corrected, 2)]
-        rows.append(cells)
-    out.print_table(f"{title}: ln p(data | model) in nats; p(model) by {first}", header, rows)
+        columns.append((score, [_with_error(row.evidences[score]) for row in shown]))
+        if not comparison.sampled:
+            columns.append(("+ ln S", [out.number(row.evidences[score].corrected, 2) for row in shown]))
+    heading = f"{title}: ln p(data | model) in nats; p(model) by {posterior.score}"
+    heading += "" if str(comparison.structure_prior) == "uniform" else f", structure prior {comparison.structure_prior}"
+    rows = zip(*(cells for _, cells in columns), strict=True)
+    out.print_table(heading, [name for name, _ in columns], [list(row) for row in rows])
     if len(ranked) > SHOWN:
         out.say(f"… and {len(ranked) - SHOWN} more (--json has them all)")
+    if len(ranked) > 1:
+        out.say(str(posterior.bayes_factor(ranked[0].name, ranked[1].name)))
     for note in comparison.warnings:
         out.warn(note)
 
 
+def _with_error(evidence: Evidence) -> str:
+    error = "" if evidence.std_error is None else f" ± {out.number(evidence.std_error, 2)}"
+    return out.number(evidence.log_z, 2) + error
+
+
+def _ranges(posterior: StructurePosterior) -> dict[str, str]:
+    """Return {model: range of its probability} where sampled values leave one, else nothing."""
+    if all(candidate.evidence.std_error is None for candidate in posterior):
+        return {}
+    pairs = zip(posterior, posterior.ranges, strict=True)
+    return {c.name: f"{out.probability(low)}–{out.probability(high)}" for c, (low, high) in pairs}
+
+
+def winners_in_words(results: list[tuple[str, Comparison]]) -> str:
+    """Say whether the most probable model is the same under all priors over the parameters."""
+    words_of: dict[str, list[str]] = {}
+    for word, comparison in results:
+        words_of.setdefault(comparison.posterior.best.name, []).append(word)
+    if len(words_of) == 1:
+        return f"{next(iter(words_of))!r} is the most probable model under all {len(results)} priors"
+    listed = "; ".join(f"{name!r} under {', '.join(words)}" for name, words in words_of.items())
+    return f"the most probable model depends on the prior: {listed}"
+
+
 def _content(prior: Prior, comparison: Comparison) -> dict[str, object]:
     posteriors = {score: comparison[score] for score in comparison.scores}
+    ranking, ranges = comparison.posterior, comparison.posterior.ranges
     return {
         "prior": prior.describe(),
+        "structure_prior": str(comparison.structure_prior),
+        "ranked_by": ranking.score,
         "models": [
             {
                 "name": row.name,
                 **out.model_content(row.dag, row.dimension, row.effective_dimension),
+                "prior": candidate.prior,
+                "probability": candidate.probability,
+                "probability_range": [float(low), float(high)],
+                "log_bayes_factor": candidate.evidence.log_z - ranking.best.evidence.log_z,
+                "contends": candidate.is_contending,
+                "sampled": out.evidence_content(candidate.evidence) if row.name in comparison.sampled else None,
                 "scores": [
                     {
                         **out.evidence_content(row.evidences[score]),
@@ -194,8 +269,9 @@ def _content(prior: Prior, comparison: Comparison) -> dict[str, object]:
                     for score in comparison.scores
                 ],
             }
-            for row in comparison.rows
+            for row, candidate, (low, high) in zip(comparison.rows, ranking, ranges, strict=True)
         ],
+        "duplicates": [list(group) for group in comparison.duplicates],
         "warnings": list(comparison.warnings),
         "interrupted": comparison.interrupted,
     }

@@ -37,7 +37,7 @@ def demo(
     models = {f"{k} class{'es' if k > 1 else ''}": f"class[{k}] -> *" for k in range(1, 6)}
     comparison = compare_structures(models, table, scores=["vb", "cs", "bic"], seed=seed)
     print_comparison("1 to 5 classes", comparison)
-    best = comparison["vb"].best
+    best = comparison.posterior.best
     out.say()
     out.say(f"The evidence favours {best.name} (probability {best.probability:.2f} among these five).")
     out.say()

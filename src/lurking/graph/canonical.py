@@ -16,11 +16,9 @@ def canonical_form(dag: Dag) -> Dag:
     (numbers whose name an observed node has are skipped); observed nodes follow sorted by name; the parents of every
     node stand in this node order.
     """
-    places = canonical_labelling(hidden_graph(dag))
-    ranked = sorted(zip(dag.hidden.values(), places, dag.hidden, strict=True))
     observed = sorted(dag.observed)
     names = _hidden_names(set(observed))
-    new = {name: next(names) for _, _, name in ranked}
+    new = {name: next(names) for name in hidden_order(dag)}
     new.update((name, name) for name in observed)
     position = {name: index for index, name in enumerate(new.values())}
     edges = sorted(
@@ -28,6 +26,12 @@ def canonical_form(dag: Dag) -> Dag:
         key=lambda pair: (position[pair[1]], position[pair[0]]),
     )
     return Dag(new.values(), edges, {new[name]: cardinality for name, cardinality in dag.hidden.items()})
+
+
+def hidden_order(dag: Dag) -> list[str]:
+    """Return the hidden nodes in the order in which the canonical form has them."""
+    places = canonical_labelling(hidden_graph(dag))
+    return [name for _, _, name in sorted(zip(dag.hidden.values(), places, dag.hidden, strict=True))]
 
 
 def _hidden_names(taken: set[str]) -> Iterator[str]:

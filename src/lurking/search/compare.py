@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from lurking.data.frames import pandas_frame
@@ -16,56 +17,95 @@ from lurking.errors import (
     nearest_hint,
 )
 from lurking.evidence.api import split_options
-from lurking.evidence.base import Evidence, Kind, get_score
+from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
 from lurking.graph.parse import expand_ranges
+from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
 from lurking.inference.problem import Problem, check_columns
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
-from lurking.search.posterior import StructurePosterior
+from lurking.search.averaging import Fitting
+from lurking.search.comparison_notes import comparison_warnings
+from lurking.search.posterior import WITHIN, StructurePosterior
+from lurking.search.rescoring import SAMPLED, Rescoring, Sampled, sample_contenders, split_sampler_options
 from lurking.search.scoring import Refusal, Row, Scoring
 from lurking.types import Frame
-
-UNBOUND = {Kind.EXACT.value, Kind.ESTIMATE.value}
-"""Kinds that may stand side by side: neither is low by construction."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Outcome of `compare`: `comparison["vb"]` is the posterior over the models by that score.
 
-    `warnings` says what must not be overlooked: values of different kinds in one column, models given twice, climbs
-    that did not converge. `interrupted` is True when the user stopped it; the models finished by then are here.
+    `comparison["sampled"]`, where contenders were scored again, has their sampled evidence, and the first score of the
+    others; `posterior` is the one that ranks: that, or the first score's. `warnings` says what must not be overlooked:
+    values of different kinds in one column, models given twice, climbs that did not converge. `interrupted` is True
+    when the user stopped it; the models finished by then are here.
     """
 
     rows: tuple[Row, ...]
     scores: tuple[str, ...]
     warnings: tuple[str, ...]
     interrupted: bool = False
+    structure_prior: StructurePrior = field(default_factory=lambda: StructurePrior("uniform"))
+    sampled: Mapping[str, Evidence] = field(default_factory=dict)
+    within: float = WITHIN
+    fitting: Fitting | None = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, score: str) -> StructurePosterior:
-        if score not in self.scores:
-            raise UnknownNameError("score", score, self.scores)
+        columns = (*self.scores, SAMPLED) if self.sampled else self.scores
+        if score not in columns:
+            raise UnknownNameError("score", score, columns)
+        is_sampled = score == SAMPLED
+        cheap = self.scores[0] if is_sampled else score
+        evidences = [row.evidences[cheap] for row in self.rows]
+        if is_sampled:
+            evidences = [self.sampled.get(row.name, own) for row, own in zip(self.rows, evidences, strict=True)]
         return StructurePosterior.from_evidence(
             score,
             [row.name for row in self.rows],
             [row.dag for row in self.rows],
-            [row.evidences[score] for row in self.rows],
+            evidences,
+            log_prior=[self.structure_prior.log_weight(row.dag, row.dimension) for row in self.rows],
+            contending=[row.name in self.sampled for row in self.rows] if is_sampled else None,
+            within=self.within,
+            fitting=self.fitting,
         )
+
+    @cached_property
+    def posterior(self) -> StructurePosterior:
+        """The posterior that ranks the models: by sampled evidence where there is any, else by the first score."""
+        return self[SAMPLED if self.sampled else self.scores[0]]
+
+    @property
+    def duplicates(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of names that are one structure, up to the names of hidden variables and order."""
+        return self.posterior.duplicates
+
+    @cached_property
+    def has_equal_priors(self) -> bool:
+        """Whether all models have the same prior probability."""
+        priors = [candidate.log_prior for candidate in self.posterior]
+        return not priors or max(priors) - min(priors) < 1e-12
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.rows)
         rows = {row.name: row for row in self.rows}
         has_effective = any(row.is_deficient for row in self.rows)
         more = "  effective" if has_effective else ""
-        header = f"{'model':{width}}  {'d':>5}{more}  {'p(model)':>9}  "
-        lines = [header + "  ".join(f"{name:>14}" for name in self.scores)]
-        for candidate in self[self.scores[0]].ranked():
+        prior = "" if self.has_equal_priors else f"  {'prior':>9}"
+        columns = (SAMPLED, *self.scores) if self.sampled else self.scores
+        header = f"{'model':{width}}  {'d':>5}{more}{prior}  {'p(model)':>9}  "
+        lines = [header + "  ".join(f"{name:>14}" for name in columns)]
+        for candidate in self.posterior.ranked():
             row = rows[candidate.name]
-            values = "  ".join(f"{_with_error(row.evidences[name]):>14}" for name in self.scores)
+            cells = [_with_error(row.evidences[name]) for name in self.scores]
+            if self.sampled:
+                cells.insert(0, _with_error(candidate.evidence) if candidate.is_contending else "-")
             more = f"  {row.effective_in_words:>9}" if has_effective else ""
-            lines.append(f"{row.name:{width}}  {row.dimension:5}{more}  {candidate.probability:9.3g}  {values}")
+            prior = "" if self.has_equal_priors else f"  {candidate.prior:9.3g}"
+            values = "  ".join(f"{cell:>14}" for cell in cells)
+            lines.append(f"{row.name:{width}}  {row.dimension:5}{more}{prior}  {candidate.probability:9.3g}  {values}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.warnings)])
 
     def to_frame(self) -> Frame:
@@ -75,9 +115,11 @@ class Comparison:
             "structure": [str(row.dag) for row in self.rows],
             "d": [row.dimension for row in self.rows],
             "d_effective": [row.effective_dimension for row in self.rows],
+            "prior": [candidate.prior for candidate in self.posterior],
         }
-        for score in self.scores:
+        for score in (*self.scores, SAMPLED) if self.sampled else self.scores:
             posterior = self[score]
+            best = posterior.best
             columns[score] = [c.evidence.log_z for c in posterior]
             columns[f"{score}_corrected"] = [c.evidence.corrected for c in posterior]
             columns[f"{score}_std_error"] = [c.evidence.std_error for c in posterior]
@@ -85,6 +127,12 @@ class Comparison:
             columns[f"{score}_kind"] = [c.evidence.kind.value for c in posterior]
             columns[f"{score}_probability"] = [c.probability for c in posterior]
             columns[f"{score}_corrected_probability"] = [c.corrected_probability for c in posterior]
+            columns[f"{score}_log_bayes_factor"] = [c.evidence.log_z - best.evidence.log_z for c in posterior]
+        if self.sampled:
+            columns["contends"] = [c.is_contending for c in self.posterior]
+        if any(candidate.evidence.std_error is not None for candidate in self.posterior):
+            columns["probability_low"] = self.posterior.ranges[:, 0].tolist()
+            columns["probability_high"] = self.posterior.ranges[:, 1].tolist()
         return pandas_frame(columns)
 
 
@@ -94,27 +142,32 @@ def compare(
     *,
     scores: Sequence[str] | str = ("vb",),
     hidden: Mapping[str, int] | None = None,
+    structure_prior: StructurePriorOption = "uniform",
+    rescore: bool | str = "auto",
+    within: float = WITHIN,
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
     keep_interrupted: bool = False,
     **options: Any,
 ) -> Comparison:
-    """Score several structures on the same columns and rows, with a uniform prior over them.
+    """Score several structures on the same columns and rows, and find their posterior probabilities.
 
     `models` is a list of structures (named by their text) or {name: structure}; a text with a range of states, such as
     ``"class[1..5] -> *"``, stands for one structure each, and may stand alone. `hidden` gives cardinalities to the
-    names in them that carry no brackets; `scores` as in `score`; `workers` threads work across structures (one per
-    core by default) and never change a result. After an interrupt (Ctrl-C) `keep_interrupted=True` returns the models
-    finished so far instead of raising it. Other options as in `score`.
+    names in them that carry no brackets; `scores` as in `score`, the first one ranks. `structure_prior` is p(m):
+    "uniform", ("edges", κ), ("edge-probability", π), ("parameters", ρ), or a function of a Dag that returns ln p(m);
+    equal structures count once. `rescore`: whether the models `within` so many nats of the best are scored again by
+    sampled evidence ("auto": when exact values and bounds meet among at most 32 of them). `workers` threads work across
+    structures (one per core by default) and never change a result. After an interrupt (Ctrl-C) `keep_interrupted=True`
+    returns the models finished so far instead of raising it. Other options as in `score`.
     """
     data = as_table(table)
     names, dags = _named(models, data, hidden or {})
     chosen = (scores,) if isinstance(scores, str) else tuple(scores)
     if not chosen:
         raise OptionError("no score was asked for; give at least one, for example scores=['vb']")
-    for name in chosen:
-        get_score(name)
+    prior, again = StructurePrior.from_option(structure_prior), Rescoring(rescore, within)
     _check_same_columns(names, dags)
     stop, meter = options.pop("stop", None) or StopFlag(), progress or Silent()
     of_problem, _, _ = split_options(options)
@@ -122,9 +175,32 @@ def compare(
     # Threads work across structures, or on the blocks of one structure after the other.
     inner = {"workers": workers if in_blocks else 1, "stop": stop, "keep_interrupted": True}
     of_problem, fit_options, own = split_options({**options, **inner})  # one seed for all
+    own, of_sampler = split_sampler_options(chosen, own, again)
 
     check_columns(dags[0], data)
     scoring = Scoring(data, chosen, of_problem, fit_options, own, workers, executor, in_blocks)
+    finished, left_out = _scored(names, dags, scoring, meter)
+    if stop.is_set and not (finished and keep_interrupted):
+        raise KeyboardInterrupt
+    fitting = Fitting(data, of_problem, fit_options.at_rest, 1 if in_blocks else workers)
+    made = Comparison(tuple(finished), chosen, (), stop.is_set, prior, within=float(within), fitting=fitting)
+    sampled = Sampled({})
+    contenders = again.contenders(finished, chosen[0], [c.log_prior for c in made.posterior]) if finished else []
+    if again.is_too_much(contenders):
+        sampled = Sampled({}, f"there are {len(contenders)} of them; rescore=True samples them all")
+    elif contenders and not stop.is_set:
+        outcome = sample_contenders(contenders, chosen[0], replace(scoring, own=of_sampler), meter)
+        if stop.is_set and not keep_interrupted:
+            raise KeyboardInterrupt
+        sampled = outcome or sampled
+    made = replace(made, sampled=sampled.evidences, interrupted=stop.is_set)
+    return replace(made, warnings=left_out + comparison_warnings(made, sampled.refusal))
+
+
+def _scored(
+    names: Sequence[str], dags: Sequence[Dag], scoring: Scoring, meter: Progress
+) -> tuple[list[Row], tuple[str, ...]]:
+    """Return the rows of the models that were finished, and notes on those that were left out."""
     meter.begin("structures", len(dags))
     try:
         rows = scoring.rows(names, dags, meter.update)
@@ -135,10 +211,7 @@ def compare(
         raise refusals[0].error
     whole = [row for row in rows if isinstance(row, Row)]
     finished = [row for row in whole if all(e.status is not Status.INTERRUPTED for e in row.evidences.values())]
-    if stop.is_set and not (finished and keep_interrupted):
-        raise KeyboardInterrupt
-    left_out = tuple(f"model {refusal.name!r} was left out: {refusal.error}" for refusal in refusals)
-    return Comparison(tuple(finished), chosen, left_out + _warnings(finished, chosen), stop.is_set)
+    return finished, tuple(f"model {refusal.name!r} was left out: {refusal.error}" for refusal in refusals)
 
 
 def _with_error(evidence: Evidence) -> str:
@@ -154,11 +227,6 @@ def _no_effect(name: str, states: int, dags: list[Dag]) -> str:
         return f"hidden gives {name!r} {states} states, but its brackets say {listed} in every model; say it once"
     known = sorted({node for dag in dags for node in dag.nodes})
     return f"hidden names {name!r}, which is in no model{nearest_hint(name, known)}; it must be one of their names"
-
-
-def _quoted(names: list[str]) -> str:
-    """Return at most four names in quotes."""
-    return ", ".join(repr(name) for name in names[:4]) + (", …" if len(names) > 4 else "")
 
 
 def _named(models: Any, table: Table, hidden: Mapping[str, int]) -> tuple[list[str], list[Dag]]:
@@ -198,46 +266,3 @@ def _check_same_columns(names: list[str], dags: list[Dag]) -> None:
                 f"models {names[0]!r} and {name!r} do not explain the same columns (they differ in {different}); "
                 "evidence can only be compared for the same data, add the missing columns as isolated nodes"
             )
-
-
-def _edge_of_the_list(rows: list[Row], scores: tuple[str, ...]) -> list[str]:
-    """Tell when the winner has the most hidden states of all models with its arrows: a larger one may be better yet."""
-    if not rows:
-        return []
-    best = max(rows, key=lambda row: row.evidences[scores[0]].log_z)
-    alike = [row for row in rows if row.dag.edges == best.dag.edges and row.dag.hidden.keys() == best.dag.hidden.keys()]
-    largest = max(sum(row.dag.hidden.values()) for row in alike)
-    if len(alike) < 3 or sum(best.dag.hidden.values()) < largest:
-        return []
-    return [f"{best.name!r} has the most hidden states of the models with its arrows and won; try more states"]
-
-
-def _warnings(rows: list[Row], scores: tuple[str, ...]) -> tuple[str, ...]:
-    notes = []
-    mixed: dict[str, list[str]] = {}
-    for score in scores:
-        kinds: dict[str, list[str]] = {}
-        for row in rows:
-            kinds.setdefault(row.evidences[score].kind.value, []).append(row.name)
-        if len(kinds) > 1 and not kinds.keys() <= UNBOUND:
-            listed = "; ".join(f"{kind}: {_quoted(names)}" for kind, names in kinds.items())
-            mixed.setdefault(listed, []).append(score)
-        doubtful = [row.name for row in rows if row.evidences[score].status is Status.UNTRUSTED]
-        if doubtful:
-            notes.append(f"{score} is not to be trusted for {_quoted(doubtful)}: its diagnostics disagree")
-        late = [row.name for row in rows if row.evidences[score].status is Status.MAX_ITER]
-        if late:
-            notes.append(f"{score} did not converge for {_quoted(late)}; raise max_iter or tol")
-    for listed, names in mixed.items():
-        notes.append(
-            f"under {' and '.join(names)} the values differ in kind ({listed}); an exact value beats a bound unfairly, "
-            "so do not read a small difference between kinds as evidence"
-        )
-    notes += _edge_of_the_list(rows, scores)
-    seen: dict[Dag, str] = {}
-    for row in rows:
-        form = row.dag.canonical()
-        if form in seen:
-            notes.append(f"{seen[form]!r} and {row.name!r} are the same structure and share its probability")
-        seen.setdefault(form, row.name)
-    return tuple(notes)

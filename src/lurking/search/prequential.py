@@ -112,7 +112,7 @@ def prequential(
     check_predictive(score)
     data = as_table(table)
     order = _cases(data)
-    whole = compare(models, data, scores=[score], seed=seed, **options)
+    whole = compare(models, data, scores=[score], seed=seed, rescore=False, **options)
     _check_all(whole)
     counts = _checkpoints(checkpoints, len(order))
     if shuffle:
@@ -127,7 +127,7 @@ def prequential(
         found = whole
         if count < len(order):
             prefix = _first(data, next(iter(named.values())).observed, order[:count])
-            found = compare(named, prefix, scores=[score], seed=seed, **inner)
+            found = compare(named, prefix, scores=[score], seed=seed, rescore=False, **inner)
             _check_all(found, len(named))
         cumulative[:, c] = [row.evidences[score].log_z for row in found.rows]
         errors[:, c] = [_finite(row.evidences[score].std_error) for row in found.rows]

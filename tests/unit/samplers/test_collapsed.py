@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -318,6 +317,4 @@ def test_chains_that_are_stopped_are_given_up():
     ):
         stop = StopFlag()
         threading.Timer(0.3, stop.set).start()
-        begin = time.monotonic()
-        assert len(sampler(stop)) == 0
-        assert time.monotonic() - begin < 5.0
+        assert len(sampler(stop)) == 0, "ten million sweeps would take minutes and be kept"

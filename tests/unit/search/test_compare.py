@@ -81,7 +81,7 @@ def test_ways_to_look_at_it(comparison):
 
 def test_frame(comparison):
     frame = comparison.to_frame()
-    expected = ["model", "structure", "d", "d_effective"]
+    expected = ["model", "structure", "d", "d_effective", "prior"]
     for score in ("bic", "cs", "vb"):
         expected += [
             score,
@@ -91,6 +91,7 @@ def test_frame(comparison):
             f"{score}_kind",
             f"{score}_probability",
             f"{score}_corrected_probability",
+            f"{score}_log_bayes_factor",
         ]
     assert list(frame.columns) == expected
     assert list(frame["model"]) == list(MODELS)
@@ -211,7 +212,7 @@ def test_results_do_not_depend_on_the_order_of_the_work(seed):
     def seeded():
         return np.random.default_rng(7) if seed == "generator" else seed
 
-    options = {"scores": ["vb"], "restarts": 1, "max_iter": 3}
+    options = {"scores": ["vb"], "restarts": 1, "max_iter": 3, "rescore": False}
     forwards = lk.compare(MODELS, TABLE, seed=seeded(), workers=1, **options)
     backwards = lk.compare(MODELS, TABLE, seed=seeded(), executor=Backwards(), **options)
     assert values_of(forwards) == values_of(backwards)
@@ -237,7 +238,7 @@ class Recorder:
 
 def test_progress_counts_structures():
     recorder = Recorder()
-    lk.compare(MODELS, TABLE, seed=0, restarts=1, progress=recorder, workers=1)
+    lk.compare(MODELS, TABLE, seed=0, restarts=1, progress=recorder, workers=1, rescore=False)
     assert recorder.heard == [("structures", 4), 1, 2, 3, 4, "end"]
 
 
@@ -262,7 +263,7 @@ def test_edge_probabilities_add_up_over_models():
 
 def test_probability_of_the_number_of_hidden_variables():
     models = {**MODELS, "barren": "a -> b; b -> d; d -> e; a -> s[2]"}
-    posterior = lk.compare(models, TABLE, seed=0, restarts=2)["vb"]
+    posterior = lk.compare(models, TABLE, seed=0, restarts=2, rescore=False)["vb"]
     numbers = posterior.hidden_probabilities()
     assert list(numbers) == [0, 1]
     assert numbers[1] == pytest.approx(posterior["one"].probability + posterior["two"].probability, abs=1e-12)

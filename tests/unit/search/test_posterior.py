@@ -49,3 +49,96 @@ def test_a_single_model_is_certain():
     posterior = StructurePosterior.from_evidence("vb", ["x"], [lk.Dag.parse("a")], [evidence(-9e8)])
     assert posterior.best.probability == 1.0
     assert len(posterior) == 1
+
+
+def test_a_prior_over_structures_multiplies_the_evidence(posterior):
+    dags = [candidate.dag for candidate in posterior]
+    values = [candidate.evidence for candidate in posterior]
+    weighed = StructurePosterior.from_evidence(
+        "vb", ["x", "y", "z"], dags, values, log_prior=[math.log(50), math.log(10), math.log(1)]
+    )
+    assert [c.prior for c in weighed] == pytest.approx([50 / 61, 10 / 61, 1 / 61])
+    assert [c.probability for c in weighed] == pytest.approx([50 / 75, 20 / 75, 5 / 75])
+    assert [c.corrected_probability for c in weighed] == pytest.approx([50 / 95, 40 / 95, 5 / 95])
+    assert weighed.best.name == "x"
+    assert weighed.bayes_factor("z", "x").factor == pytest.approx(5.0)
+
+
+def test_an_excluded_structure_has_probability_zero(posterior):
+    dags = [candidate.dag for candidate in posterior]
+    values = [candidate.evidence for candidate in posterior]
+    some = StructurePosterior.from_evidence("vb", list("xyz"), dags, values, log_prior=[0.0, 0.0, -math.inf])
+    assert some["z"].probability == some["z"].prior == 0.0
+    assert [c.name for c in some.ranked()] == ["y", "x", "z"]
+    with pytest.raises(lk.LurkingError, match="every structure has prior probability 0"):
+        StructurePosterior.from_evidence("vb", list("xyz"), dags, values, log_prior=[-math.inf] * 3)
+
+
+def test_equal_structures_count_once():
+    dags = [lk.Dag.parse(text) for text in ("h[2] -> a b", "b a <- g[2]", "h[3] -> a b", "a -> b")]
+    posterior = StructurePosterior.from_evidence("vb", list("wxyz"), dags, [evidence(-3.0)] * 4)
+    assert posterior.duplicates == (("w", "x"),)
+    assert [c.prior for c in posterior] == pytest.approx([1 / 6, 1 / 6, 1 / 3, 1 / 3])
+    assert [c.probability for c in posterior] == pytest.approx([1 / 6, 1 / 6, 1 / 3, 1 / 3])
+
+
+def test_the_edges_of_matched_hidden_variables():
+    dags = [lk.Dag.parse(text) for text in ("h[2] -> a b", "g[2] -> a b; a -> b", "k[4] -> a; a -> b", "a -> b")]
+    values = [evidence(math.log(weight)) for weight in (4, 3, 2, 1)]
+    posterior = StructurePosterior.from_evidence("vb", list("wxyz"), dags, values)
+    edges = posterior.edges()
+    assert edges.variables == ("h", "a", "b")
+    assert edges.probability("h", "a") == pytest.approx(0.9)
+    assert edges.probability("h", "b") == pytest.approx(0.7)
+    assert edges.probability("a", "b") == pytest.approx(0.6)
+    assert edges.probability("b", "a") == 0.0
+    assert posterior.cardinality_probabilities() == {"h": pytest.approx({0: 0.1, 2: 0.7, 4: 0.2})}
+
+
+def test_barren_hidden_variables_do_not_count_as_there():
+    dags = [lk.Dag.parse("h[2] -> a b"), lk.Dag.parse("a -> b; b -> h[2]")]
+    posterior = StructurePosterior.from_evidence("vb", ["x", "y"], dags, [evidence(0.0), evidence(math.log(3))])
+    assert posterior.cardinality_probabilities() == {"h": pytest.approx({0: 0.75, 2: 0.25})}
+
+
+def sampled(log_z, error):
+    return lk.Evidence(log_z, 0.0, error, lk.Kind.ESTIMATE, "ais")
+
+
+def test_standard_errors_become_ranges_of_probabilities():
+    dags = [lk.Dag.parse("a -> b"), lk.Dag.parse("h[2] -> a b")]
+    posterior = StructurePosterior.from_evidence("ais", ["x", "y"], dags, [sampled(-5.0, 0.3), sampled(-6.0, 0.4)])
+    # The log odds are normal with mean 1 and standard deviation 0.5, so its ends at two deviations are known.
+    low, high = (1 / (1 + math.exp(-odds)) for odds in (1.0 - 1.0, 1.0 + 1.0))
+    ranges = posterior.probability_ranges(seed=3, draws=200_000)
+    assert ranges[0] == pytest.approx([low, high], abs=0.01)
+    assert ranges[1] == pytest.approx([1 - high, 1 - low], abs=0.01)
+    assert (posterior.probability_ranges(seed=3) == posterior.probability_ranges(seed=3)).all()
+    assert (posterior.probability_ranges(seed=3) != posterior.probability_ranges(seed=4)).any()
+    exact = StructurePosterior.from_evidence("vb", ["x", "y"], dags, [evidence(-5.0), evidence(-6.0)])
+    assert (exact.ranges[:, 0] == exact.ranges[:, 1]).all()
+    unknown = StructurePosterior.from_evidence("ais", ["x", "y"], dags, [sampled(-5.0, math.inf), sampled(-6.0, 0.4)])
+    assert unknown.ranges[0] == pytest.approx([0.0, 1.0])
+
+
+def test_those_that_do_not_contend_stay_below():
+    dags = [lk.Dag.parse(text) for text in ("a -> b", "h[2] -> a b", "h[3] -> a b")]
+    values = [evidence(-5.0), sampled(-7.0, 0.1), sampled(-8.0, 0.1)]
+    posterior = StructurePosterior.from_evidence(
+        "sampled", ["x", "y", "z"], dags, values, contending=[False, True, True], within=10.0
+    )
+    assert [c.name for c in posterior.ranked()] == ["y", "z", "x"]
+    total = 1.0 + math.exp(-1.0) + math.exp(-10.0)
+    assert [c.probability for c in posterior] == pytest.approx([math.exp(-10) / total, 1 / total, math.exp(-1) / total])
+
+
+def test_a_posterior_from_evidence_alone_predicts_nothing(posterior):
+    with pytest.raises(lk.LurkingError, match="knows no data"):
+        posterior.predict({"a": [0]}, "b")
+
+
+def test_frame(posterior):
+    frame = posterior.to_frame()
+    assert list(frame["model"]) == ["z", "y", "x"]
+    assert frame["log_bayes_factor"].to_numpy() == pytest.approx([0.0, math.log(2 / 5), math.log(1 / 5)])
+    assert list(frame["evidence_for_best"]) == ["", "not worth more than a bare mention", "positive"]

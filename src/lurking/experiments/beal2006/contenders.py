@@ -121,7 +121,7 @@ def score_class(table: Table, protocol: Protocol, workers: int | None, stop: Sto
     options: dict[str, Any] = asdict(protocol)
     dags = [contender.dag for contender in contenders()]
     chosen = [_SCORES[method] for method in METHODS]
-    made = compare(dags, table, scores=chosen, prune=False, workers=workers, stop=stop, **options)
+    made = compare(dags, table, scores=chosen, rescore=False, prune=False, workers=workers, stop=stop, **options)
     if stop.is_set:
         raise KeyboardInterrupt
     values = {method: np.asarray([row.evidences[_SCORES[method]].log_z for row in made.rows]) for method in METHODS}

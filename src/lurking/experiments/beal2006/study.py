@@ -229,6 +229,7 @@ def _measure(bench: Bench, table: Table, config: Config) -> Times:
     dags = [contender.dag for contender in contenders()]
     protocol = {name: value for name, value in asdict(config.protocol).items() if name != "seed"}
     few = true_table(10)
+    protocol |= {"rescore": False}
     compare(dags[:EVERY], few, scores=["cs", "vb"], prune=False, workers=bench.workers, stop=bench.stop, **protocol)
     seconds = []
     for score in ("cs", "vb"):

@@ -1,0 +1,87 @@
+"""What must not be overlooked in a comparison, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lurking.evidence.base import Kind
+from lurking.learn.loop import Status
+from lurking.search.bayes_factors import are_mixed
+from lurking.search.posterior import StructurePosterior
+from lurking.search.scoring import Row
+
+if TYPE_CHECKING:
+    from lurking.search.compare import Comparison
+
+
+def comparison_warnings(comparison: Comparison, refusal: str = "") -> tuple[str, ...]:
+    """Return the notes of a comparison; `refusal` says why contenders could not be sampled."""
+    rows = comparison.rows
+    notes = _of_scores(rows, comparison.scores)
+    notes += _of_kinds(comparison)
+    if refusal:
+        notes.append(
+            f"contenders were not scored again by sampling, their ranking is by {comparison.scores[0]} ({refusal})"
+        )
+    doubtful = [name for name, evidence in comparison.sampled.items() if evidence.status is Status.UNTRUSTED]
+    if doubtful:
+        notes.append(f"sampled evidence is not to be trusted for {_quoted(doubtful)}: its diagnostics disagree")
+    if rows:
+        notes += _edge_of_the_list(rows, comparison.posterior)
+        notes += [
+            f"{' and '.join(map(repr, group))} are the same structure and share its probability"
+            for group in comparison.duplicates
+        ]
+    return tuple(notes)
+
+
+def _quoted(names: Sequence[str]) -> str:
+    """Return at most four names in quotes."""
+    return ", ".join(repr(name) for name in names[:4]) + (", …" if len(names) > 4 else "")
+
+
+def _of_scores(rows: Sequence[Row], scores: Sequence[str]) -> list[str]:
+    notes = []
+    for score in scores:
+        doubtful = [row.name for row in rows if row.evidences[score].status is Status.UNTRUSTED]
+        if doubtful:
+            notes.append(f"{score} is not to be trusted for {_quoted(doubtful)}: its diagnostics disagree")
+        late = [row.name for row in rows if row.evidences[score].status is Status.MAX_ITER]
+        if late:
+            notes.append(f"{score} did not converge for {_quoted(late)}; raise max_iter or tol")
+    return notes
+
+
+def _of_kinds(comparison: Comparison) -> list[str]:
+    """Tell of values of different kinds in one column, and of what was done about the first one."""
+    mixed: dict[str, list[str]] = {}
+    for score in comparison.scores:
+        kinds: dict[Kind, list[str]] = {}
+        for row in comparison.rows:
+            kinds.setdefault(row.evidences[score].kind, []).append(row.name)
+        if are_mixed(kinds):
+            listed = "; ".join(f"{kind.value}: {_quoted(names)}" for kind, names in kinds.items())
+            mixed.setdefault(listed, []).append(score)
+    notes = [
+        f"under {' and '.join(names)} the values differ in kind ({listed}); an exact value beats a bound unfairly, "
+        "so do not read a small difference between kinds as evidence"
+        for listed, names in mixed.items()
+    ]
+    if comparison.sampled:
+        count, rest = len(comparison.sampled), len(comparison.rows) - len(comparison.sampled)
+        others = f"; {rest} more keep {comparison.scores[0]} and do not contend" if rest else ""
+        notes.append(
+            f"contenders within {comparison.within:g} nats of the best ({count}) are ranked by sampled evidence{others}"
+        )
+    return notes
+
+
+def _edge_of_the_list(rows: Sequence[Row], posterior: StructurePosterior) -> list[str]:
+    """Tell when the winner has the most hidden states of all models with its arrows: a larger one may be better yet."""
+    best = posterior.best
+    alike = [row for row in rows if row.dag.edges == best.dag.edges and row.dag.hidden.keys() == best.dag.hidden.keys()]
+    largest = max(sum(row.dag.hidden.values()) for row in alike)
+    if len(alike) < 3 or sum(best.dag.hidden.values()) < largest:
+        return []
+    return [f"{best.name!r} has the most hidden states of the models with its arrows and won; try more states"]
