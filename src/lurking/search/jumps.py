@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from lurking.data.table import as_table
 from lurking.errors import OptionError, StructureError, UnknownNameError
@@ -34,7 +35,7 @@ SHOWN = 10
 """Structures whose visits `convergence` looks at."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VisitedStructure(Candidate):
     """One structure with the share of draws that were at it, and the Monte Carlo error of that share.
 
@@ -54,7 +55,7 @@ class Expectation(NamedTuple):
     ess: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SampledStructures(StructurePosterior):
     """Outcome of `sample_structures`: p(m | y) as shares of draws, the most visited structure first.
 
@@ -293,8 +294,7 @@ def _collected(space: Space, done: Sequence[Walk]) -> SampledStructures:
     shares = np.bincount(visits.ravel(), minlength=len(numbers)) / visits.size
     errors = share_errors(visits, len(numbers))
     log_priors = np.asarray([space.log_prior_of(key) for key in numbers])
-    priors = np.exp(log_priors - log_priors.max())
-    priors /= priors.sum()
+    normalised = log_priors - logsumexp(log_priors)
     order = np.argsort(-shares, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -304,7 +304,9 @@ def _collected(space: Space, done: Sequence[Walk]) -> SampledStructures:
         dag, share, error = space.dag(keys[k]), float(shares[k]), float(errors[k])
         value = math.log(share) - float(log_priors[k])
         evidence = Evidence(value, 0.0, error / share, Kind.ESTIMATE, SCORE)
-        candidates.append(VisitedStructure(dag.to_text(), dag, evidence, float(priors[k]), share, share, error))
+        log_prior = float(normalised[k])
+        candidates.append(VisitedStructure(dag.to_text(), dag, evidence, log_prior, share, share, std_error=error))
     moves = {kind: [sum(own[kind][k] for _, own in done) for k in (0, 1)] for kind in done[0][1]}
     rates = {kind: accepted / attempts for kind, (attempts, accepted) in moves.items() if attempts}
-    return SampledStructures(SCORE, tuple(candidates), read_only(np.ascontiguousarray(rank[visits])), rates)
+    visits = read_only(np.ascontiguousarray(rank[visits]))
+    return SampledStructures(SCORE, tuple(candidates), visits=visits, acceptance=rates)
