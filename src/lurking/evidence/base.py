@@ -10,7 +10,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Any
 
-from lurking.errors import OptionError, UndefinedScore, UnknownNameError
+from lurking.errors import LurkingError, OptionError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
@@ -160,8 +160,23 @@ def chosen_scores(names: Iterable[str], own: Mapping[str, Any]) -> list[Score]:
 
 
 def evaluate(
-    problem: Problem, names: Iterable[str], options: FitOptions, own: Mapping[str, Any]
+    problem: Problem,
+    names: Iterable[str],
+    options: FitOptions,
+    own: Mapping[str, Any],
+    refused: dict[str, LurkingError] | None = None,
 ) -> dict[str, Evidence]:
-    """Return {name: Evidence}; fits are shared, and each score gets those of the `own` options that it knows."""
+    """Return {name: Evidence}; fits are shared, and each score gets those of the `own` options that it knows.
+
+    Where `refused` is given, scores after the first that have no value for this problem go there with the reason.
+    """
     scores = chosen_scores(names, own)
-    return {score.name: score.function(problem, options, **score.own_options(own, scores)) for score in scores}
+    result: dict[str, Evidence] = {}
+    for score in scores:
+        try:
+            result[score.name] = score.function(problem, options, **score.own_options(own, scores))
+        except (TooLarge, UndefinedScore) as refusal:
+            if refused is None or score is scores[0]:
+                raise
+            refused[score.name] = refusal
+    return result

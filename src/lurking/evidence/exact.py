@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln, logsumexp
 
-from lurking.errors import DataError, OptionError, TooLarge
+from lurking.errors import FractionalWeights, OptionError, TooLarge
 from lurking.evidence.base import Evidence, Kind
 from lurking.expfam import dirichlet
 from lurking.inference.base import Engine
@@ -50,7 +50,7 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     held = 1
     if engine.active.size:
         if not np.array_equal(lean.pattern_weights, np.rint(lean.pattern_weights)):
-            raise DataError(
+            raise FractionalWeights(
                 "exact evidence with unobserved values needs whole-number weights (a fraction of a row has no "
                 "completions to count); use vb or cs, which take any weights"
             )

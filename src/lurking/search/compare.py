@@ -183,6 +183,7 @@ def compare(
     if stop.is_set and not (finished and keep_interrupted):
         raise KeyboardInterrupt
     fitting = Fitting(data, of_problem, fit_options.at_rest, 1 if in_blocks else workers)
+    chosen = (chosen[0], *(score for score in chosen[1:] if not any(score in row.refused for row in finished)))
     made = Comparison(tuple(finished), chosen, (), stop.is_set, prior, within=float(within), fitting=fitting)
     sampled = Sampled({})
     contenders = again.contenders(finished, chosen[0], [c.log_prior for c in made.posterior]) if finished else []
@@ -200,7 +201,11 @@ def compare(
 def _scored(
     names: Sequence[str], dags: Sequence[Dag], scoring: Scoring, meter: Progress
 ) -> tuple[list[Row], tuple[str, ...]]:
-    """Return the rows of the models that were finished, and notes on those that were left out."""
+    """Return the rows of the models that were finished, and notes on models and scores that were left out.
+
+    A model without a value of the first score is left out. A further score that has no value for some model is left
+    out for all: every model that can be ranked must be in the ranking.
+    """
     meter.begin("structures", len(dags))
     try:
         rows = scoring.rows(names, dags, meter.update)
@@ -211,7 +216,15 @@ def _scored(
         raise refusals[0].error
     whole = [row for row in rows if isinstance(row, Row)]
     finished = [row for row in whole if all(e.status is not Status.INTERRUPTED for e in row.evidences.values())]
-    return finished, tuple(f"model {refusal.name!r} was left out: {refusal.error}" for refusal in refusals)
+    notes = [
+        f"model {refusal.name!r} was left out, and has no part in p(model): {refusal.error}" for refusal in refusals
+    ]
+    for score in scoring.scores[1:]:
+        lacking = [row for row in finished if score in row.refused]
+        if lacking:
+            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            notes.append(f"{score} was left out: no value for {lacking[0].name!r}{more}: {lacking[0].refused[score]}")
+    return finished, tuple(notes)
 
 
 def _with_error(evidence: Evidence) -> str:

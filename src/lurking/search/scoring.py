@@ -41,6 +41,8 @@ class Row:
     dimension: int
     evidences: Mapping[str, Evidence]
     layout: Layout | None = field(default=None, repr=False, compare=False)
+    refused: Mapping[str, LurkingError] = field(default_factory=dict, repr=False, compare=False)
+    """Scores after the first that have no value for the model, and why."""
 
     @cached_property
     def effective_dimension(self) -> int | None:
@@ -169,8 +171,9 @@ class _Candidate:
         scoring = self.scoring
         try:
             problem = self.problem
-            evidences = evaluate(problem, scoring.scores, scoring.options, scoring.own)
-            self.result = Row(self.name, problem.full_dag, problem.dimension, evidences, problem.layout)
+            refused: dict[str, LurkingError] = {}
+            evidences = evaluate(problem, scoring.scores, scoring.options, scoring.own, refused)
+            self.result = Row(self.name, problem.full_dag, problem.dimension, evidences, problem.layout, refused)
         except (TooLarge, UndefinedScore) as refusal:
             self.result = Refusal(self.name, refusal)
         self.forget()

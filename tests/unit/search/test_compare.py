@@ -302,3 +302,20 @@ def test_a_winner_at_the_edge_of_the_list_is_told():
     assert any("'class[3] -> *' has the most hidden states" in note for note in more.warnings)
     enough = lk.compare("class[1..4] -> *", lk.carcinoma(), seed=0)
     assert not any("most hidden states" in note for note in enough.warnings)
+
+
+def test_a_second_score_without_a_value_costs_no_model_its_place():
+    """`exact` is too large for two classes: it is left out, and both models are ranked by vb."""
+    table = lk.stouffer_toby()
+    found = lk.compare(["class[1] -> *", "class[2] -> *"], table, scores=["vb", "exact"], budget=100, rescore=False)
+    assert found.scores == ("vb",)
+    assert len(found["vb"]) == 2
+    assert found["vb"].best.dag.hidden == {"class": 2}
+    assert any("exact was left out: no value for 'class[2] -> *'" in note for note in found.warnings)
+
+
+def test_fractional_weights_cost_no_model_its_place():
+    table = lk.Table.from_rows([(0, 0, 1), (1, 1, 0), (1, 0, 1)], list("abc"), weights=[1.5, 2.25, 1.0])
+    for other in ("exact", "ais"):
+        found = lk.compare(["s[1] -> *", "s[2] -> *"], table, scores=["vb", other], rescore=False)
+        assert (found.scores, len(found.rows)) == (("vb",), 2)
