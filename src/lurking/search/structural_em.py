@@ -1,0 +1,396 @@
+"""Structural EM: a search over structures with hidden variables and empty cells (Friedman 1997, 1998).
+
+A round fits the parameters of the current structure, completes the data by the posterior of that fit, and climbs over
+structures by the scores that the *expected* counts of the completion give, which cost no further inference. The
+structure at the end of the climb is fitted in its turn. For a penalised likelihood with the parameters at its maximum,
+and for the variational bound, the true score then rises by at least the expected gain (Friedman 1998, theorem 3.1). The
+starts of the parameters are the M step on the expected counts, from which that bound holds step by step.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+import numpy as np
+
+from lurking.data.table import Table, as_table
+from lurking.errors import OptionError, StructureError, UndefinedScore, UnknownNameError
+from lurking.evidence.base import evaluate
+from lurking.graph.dag import Dag
+from lurking.graph.moves import Move, MoveKind
+from lurking.inference.completion import Completion
+from lurking.inference.problem import Problem, check_columns, node_codes
+from lurking.learn.fit import Fit, FitOptions, climb_from, fit_problem, outcome, remember_fit, starting_points
+from lurking.learn.loop import Climber, Status, rule_of
+from lurking.models.discrete.prior import Prior
+from lurking.runtime.checks import check_whole, is_number
+from lurking.runtime.executor import StopFlag, map_in_order
+from lurking.runtime.progress import Progress, Silent
+from lurking.runtime.rng import Seed, seed_sequence
+from lurking.search.constraints import Constraints
+from lurking.search.expected import EXPECTED_SCORES, ExpectedScores, checked_prior
+from lurking.search.greedy import ClimbRules, climb
+from lurking.types import FloatArray
+
+SLACK = 100.0
+"""A gain counts when it is larger than so many times what `tol` lets a fit miss."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One structure that was fitted.
+
+    `expected` is what the round before promised, its score plus the expected gain; `score` what the structure has.
+    `moves` lead here from the best structure before; `is_kept` says whether it became the best.
+    """
+
+    dag: Dag
+    moves: tuple[Move, ...] = field(repr=False)
+    expected: float
+    score: float
+    is_kept: bool
+
+
+@dataclass(frozen=True)
+class StructuralEm:
+    """Outcome of structural EM.
+
+    Attributes
+    ----------
+    best : the structure of highest score that was fitted, with its hidden variables.
+    score : its score on the observed data, as `lurking.score` gives it for bic, cs and vb; for "map" the penalised
+        likelihood, the objective of the fit.
+    scored_by : name of the score.
+    fit : the fit behind the score.
+    history : all structures that were fitted, in order.
+    violations : how many of them scored less than the round before had promised.
+    n_evaluated : families that were counted and scored on expected counts.
+    status : why the search ended.
+    """
+
+    best: Dag
+    score: float
+    scored_by: str
+    fit: Fit = field(repr=False)
+    history: tuple[Round, ...] = field(repr=False)
+    violations: int
+    n_evaluated: int
+    status: Status
+
+    def __str__(self) -> str:
+        return (
+            f"{self.best}\n{self.scored_by} = {self.score:.4f}, {len(self.history)} structures fitted, "
+            f"{self.n_evaluated} families scored, {self.violations} below their expected score; {self.status.sentence}"
+        )
+
+
+def structural_em(
+    table: Any,
+    start: Dag | Sequence[Dag],
+    *,
+    score: str = "vb",
+    prior: Prior | float = 1.0,
+    constraints: Constraints | None = None,
+    max_rounds: int = 50,
+    restarts: int = 10,
+    patience: int = 10,
+    prune: bool = True,
+    max_iter: int = 1000,
+    tol: float = 1e-8,
+    seed: Seed = 0,
+    time_limit: float | None = None,
+    stop: StopFlag | None = None,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> StructuralEm:
+    """Search structures over the columns of the table, whose cells may be empty, and the hidden variables of `start`.
+
+    Parameters
+    ----------
+    table : a Table, a frame, an array or the path of a file.
+    start : the structure to begin with, or several, of which the one that ends highest is returned. Columns that it
+        does not name are added without arcs. From a hidden variable without children none will ever be added: its
+        posterior is the same in every row.
+    score : "vb", "cs", "bic", or "map" (the penalised likelihood, for which Friedman's inequality is a theorem).
+    prior : λ of every cell, `Prior.symmetric`, `.jeffreys` or `.bdeu`.
+    constraints : what structures may be, over all variables (`Constraints.from_options`).
+    max_rounds : structures that are fitted at most, from each start.
+    restarts : starts of the first fit and of the last one; a fit in between goes on from the expected counts. When the
+        last one finds a better fit of the best structure, the search goes on from there.
+    patience : steps of a climb without a new best before it ends; 0 is plain hill climbing.
+    prune, max_iter, tol : as in `lurking.fit`.
+    time_limit : seconds after which no further round begins.
+    workers : threads; they never change a result.
+    """
+    if score not in EXPECTED_SCORES:
+        raise UnknownNameError("score of structural EM", score, EXPECTED_SCORES)
+    if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
+        raise OptionError(f"time_limit is {time_limit!r}; it must be a number of seconds above 0, or None")
+    data = as_table(table)
+    if score == "bic" and not data.n > 0.0:
+        raise UndefinedScore("bic is undefined on no data (n = 0): its penalty is d/2 · ln n; use cs, vb or map")
+    starts = [start] if isinstance(start, Dag) else list(start)
+    if not starts:
+        raise OptionError("start is empty; give at least one structure")
+    flag = stop or StopFlag()
+    several = len(starts) > 1
+    fits = FitOptions(
+        restarts=restarts,
+        max_iter=max_iter,
+        tol=tol,
+        seed=seed_sequence(seed) if isinstance(seed, np.random.Generator) else seed,
+        workers=1 if several else workers,
+        stop=flag,
+        keep_interrupted=True,
+    )
+    rules = _Rules(
+        score=score,
+        prior=checked_prior(prior),
+        prune=prune,
+        fits=fits,
+        max_rounds=check_whole("max_rounds", max_rounds, 1),
+        patience=check_whole("patience", patience, 0),
+        deadline=math.inf if time_limit is None else time.monotonic() + time_limit,
+        progress=Silent() if several or progress is None else progress,
+    )
+    runs = [_Run(data, _whole(dag, data), constraints, rules) for dag in starts]
+    meter = progress if several and progress is not None else Silent()
+    meter.begin("starts", len(runs))
+    try:
+        found = map_in_order(_Run.run, runs, workers=workers if several else 1, stop=flag, done=meter.update)
+    finally:
+        meter.end()
+    made = [result for result in found if result is not None]
+    if not made:
+        raise KeyboardInterrupt
+    best = max(made, key=lambda result: result.score)
+    return replace(best, status=Status.INTERRUPTED) if flag.is_set else best
+
+
+def _whole(start: Dag, table: Table) -> Dag:
+    """Return the start with the columns that it does not name as further nodes."""
+    bound = start.bind(table.columns)
+    check_columns(bound, table)
+    more = [name for name in table.columns if name not in bound.nodes]
+    return Dag((*bound.nodes, *more), bound.edges, bound.hidden) if more else bound
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What all runs share."""
+
+    score: str
+    prior: Prior
+    prune: bool
+    fits: FitOptions
+    max_rounds: int
+    patience: int
+    deadline: float
+    progress: Progress
+
+    @property
+    def method(self) -> str:
+        """The fit that the completion comes from and the score is read off."""
+        return "vb" if self.score == "vb" else "map"
+
+
+@dataclass(frozen=True)
+class _State:
+    """A fitted structure; `is_fresh` when the fit had all the starts that `lurking.score` has."""
+
+    dag: Dag
+    fit: Fit
+    score: float
+    is_fresh: bool
+
+
+@final
+class _Run:
+    """Structural EM from one start."""
+
+    def __init__(self, table: Table, start: Dag, constraints: Constraints | None, rules: _Rules) -> None:
+        self.table, self.start, self.rules = table, start, rules
+        self.constraints = _arranged(constraints, start.nodes)
+        self.constraints.check(start)
+        self.slack = SLACK * rules.fits.tol * max(table.n, 1.0)
+        self.history: list[Round] = []
+        self.n_evaluated = 0
+        self.status: Status | None = None
+
+    def run(self) -> StructuralEm | None:
+        """Return the outcome; None when an interrupt came before the start was fitted."""
+        state: _State | None = None
+        self.rules.progress.begin("structures", self.rules.max_rounds)
+        try:
+            state = self.fitted(self.start, None)
+            self.note(state, (), state.score, True)
+            while self.status is None:
+                state = self.advanced(state)
+        except KeyboardInterrupt:
+            self.rules.fits.stop.set()
+            self.status = Status.INTERRUPTED
+        finally:
+            self.rules.progress.end()
+        if state is None:
+            return None
+        violations = sum(entry.score < entry.expected - self.slack for entry in self.history)
+        return StructuralEm(
+            best=state.dag,
+            score=state.score,
+            scored_by=self.rules.score,
+            fit=state.fit,
+            history=tuple(self.history),
+            violations=violations,
+            n_evaluated=self.n_evaluated,
+            status=self.status,
+        )
+
+    def advanced(self, state: _State) -> _State:
+        """Do one round: complete the data, climb, fit; set `status` when it was the last one."""
+        if self.is_over():
+            return state
+        scorer = self.scorer(state)
+        left = self.rules.deadline - time.monotonic()
+        climbing = ClimbRules(
+            patience=self.rules.patience,
+            time_limit=None if math.isinf(left) else max(left, 1e-3),
+            workers=self.rules.fits.workers,
+            stop=self.rules.fits.stop,
+        )
+        found = climb(scorer, state.dag, self.constraints, climbing)
+        moves = tuple(step.move for step in found.history)
+        proposals = [(found.best, moves)] if set(found.best.edges) != set(state.dag.edges) else []
+        if len(moves) > 1 and proposals:
+            # Where the whole way does not keep what it promised, its first step may.
+            proposals.append((moved(state.dag, moves[0]), moves[:1]))
+        for dag, way in proposals:
+            if self.is_over():
+                break
+            expected = expected_gain(scorer, state.dag, dag, self.rules.prune)
+            if not expected > self.slack:
+                continue
+            new = self.fitted(dag, scorer.potentials(dag))
+            is_better = new.score > state.score + self.slack
+            self.note(new, way, state.score + expected, is_better)
+            if is_better:
+                self.n_evaluated += scorer.n_evaluated
+                return new
+        self.n_evaluated += scorer.n_evaluated
+        if self.is_over():
+            return state
+        return self.refreshed(state)
+
+    def refreshed(self, state: _State) -> _State:
+        """Fit the structure at the end of a search with all starts; without a better fit the search is over."""
+        if not state.is_fresh:
+            other = self.fitted(state.dag, None)
+            better = other if other.fit.objective >= state.fit.objective else replace(state, is_fresh=True)
+            if other.fit.objective > state.fit.objective + self.slack:
+                return better
+            state = better
+        self.status = Status.LOCAL_OPTIMUM
+        return state
+
+    def fitted(self, dag: Dag, warm: dict[str, FloatArray] | None) -> _State:
+        """Fit a structure, from the potentials {node: table[l, k]} of an M step or from as many starts as asked for."""
+        rules = self.rules
+        problem = Problem(dag, self.table, rules.prior, prune=rules.prune)
+        options = rules.fits if warm is None else replace(rules.fits, restarts=1)
+        if warm is None:
+            fit = fit_problem(problem, rules.method, options)
+        else:
+            fit = _fit_from(problem, rules.method, options, {name: warm[name] for name in problem.layout.nodes})
+            remember_fit(problem, options, fit)
+        if rules.score == "map":
+            return _State(dag, fit, fit.objective, warm is None)
+        return _State(dag, fit, evaluate(problem, [rules.score], options, {})[rules.score].log_z, warm is None)
+
+    def scorer(self, state: _State) -> ExpectedScores:
+        """Return the scores of families on the data completed by a fit."""
+        return ExpectedScores(completion_of(state.fit), self.rules.score, self.rules.prior)
+
+    def note(self, state: _State, moves: tuple[Move, ...], expected: float, is_kept: bool) -> None:
+        """Keep a round in the history."""
+        self.history.append(Round(state.dag, moves, expected, state.score, is_kept))
+        self.rules.progress.update(len(self.history))
+
+    def is_over(self) -> bool:
+        """Whether the search must end, and why."""
+        if self.rules.fits.stop.is_set:
+            self.status = Status.INTERRUPTED
+        elif time.monotonic() >= self.rules.deadline:
+            self.status = Status.TIME_LIMIT
+        elif len(self.history) >= self.rules.max_rounds:
+            self.status = Status.BUDGET
+        return self.status is not None
+
+
+def completion_of(fit: Fit) -> Completion:
+    """Return the posterior of a fit over everything that the rows leave unobserved, hidden variables included."""
+    problem = fit.problem
+    layout, _ = problem.full_pseudo
+    means = np.log(fit.network.theta)
+    patterns = problem.table.patterns(problem.full_dag.observed)
+    counted = patterns.weights > 0.0
+    codes = node_codes(layout, patterns.codes[counted])
+    potentials = problem.unpruned(fit.potentials, means)
+    return Completion(layout, potentials, means, codes, patterns.weights[counted], problem.prune)
+
+
+def expected_gain(scorer: ExpectedScores, old: Dag, new: Dag, prune: bool = True) -> float:
+    """Return how much higher the expected score of `new` is.
+
+    With `prune` the true scores leave out hidden variables without observed descendant; those that are so in both
+    structures are left out here too.
+    """
+    left_out = set(old.barren) & set(new.barren) if prune else set()
+    place = {name: k for k, name in enumerate(scorer.variables)}
+
+    def family(dag: Dag, name: str) -> float:
+        return scorer.score(place[name], tuple(sorted(place[parent] for parent in dag.parents(name))))
+
+    return math.fsum(family(new, name) - family(old, name) for name in old.nodes if name not in left_out)
+
+
+def moved(dag: Dag, move: Move) -> Dag:
+    """Return the structure after a move."""
+    arc = (move.parent, move.child)
+    edges = [edge for edge in dag.edges if edge != arc]
+    if move.kind is MoveKind.ADD:
+        edges.append(arc)
+    elif move.kind is MoveKind.REVERSE:
+        edges.append((move.child, move.parent))
+    return Dag(dag.nodes, edges, dag.hidden)
+
+
+def _fit_from(problem: Problem, method: str, options: FitOptions, potentials: dict[str, FloatArray]) -> Fit:
+    """Return the fit that a climb from the given potentials ends at."""
+    problem.watch(options.progress, options.workers)
+    climber = Climber(problem.engine, problem.pseudo, rule_of(method), problem.n)
+    starts = starting_points(problem, options, 1)
+    starts[0] = problem.layout.join(potentials, "potentials")
+    climbs = climb_from(climber, problem, starts, options, options.climb)
+    if not climbs:
+        raise KeyboardInterrupt
+    fit = outcome(problem, method, options, climber, climbs)
+    return replace(fit, status=Status.INTERRUPTED) if options.stop.is_set else fit
+
+
+def _arranged(constraints: Constraints | None, nodes: tuple[str, ...]) -> Constraints:
+    """Return the constraints over the nodes in their order; without any, everything acyclic is allowed."""
+    if constraints is None:
+        return Constraints.from_options(nodes)
+    if constraints.variables == nodes:
+        return constraints
+    if set(constraints.variables) != set(nodes):
+        different = sorted(set(constraints.variables) ^ set(nodes))
+        raise StructureError(
+            f"the constraints and the start differ in {different}; make them over all columns and hidden variables"
+        )
+    order = [constraints.variables.index(name) for name in nodes]
+    place = np.ix_(order, order)
+    return Constraints(nodes, constraints.allowed[place], constraints.required[place], constraints.max_parents)
