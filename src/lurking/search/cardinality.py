@@ -157,7 +157,7 @@ def worst_state(network: Network, table: Table, name: str) -> int:
     children = [child for child in network.dag.children(name) if child not in network.dag.hidden]
     unique = table.select(network.dag.observed).unique()
     responsibilities = network.hidden_probabilities(unique)[name]
-    weights = np.ones(unique.n_rows) if unique.weights is None else np.asarray(unique.weights)
+    weights = np.asarray(unique.weights)
     measured = _Within(unique, children, responsibilities * weights[:, None])
     sizes = weights @ responsibilities
     misfits = [measured.dependence(state) for state in range(responsibilities.shape[1])]

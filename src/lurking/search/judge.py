@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, final
 
 from lurking.data.table import Table
-from lurking.errors import LurkingError
 from lurking.evidence.base import Evidence, Kind, evaluate
 from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
@@ -77,6 +76,13 @@ class Judge:
         if known is None or made.objective > known.objective:
             self._fits[dag] = made
         return self._fits[dag]
+
+    def remember(self, fit: Fit) -> None:
+        """Take over a variational fit that was made elsewhere, where it is better than what is known."""
+        dag = fit.problem.full_dag
+        known = self._fits.get(dag)
+        if fit.status is not Status.INTERRUPTED and (known is None or fit.objective > known.objective):
+            self._fits[dag] = fit
 
     def cheap(self, dag: Dag) -> float:
         """Return the variational bound plus ln S, for sorting; exact where nothing is unobserved."""
@@ -143,8 +149,3 @@ def is_better(candidate: Evidence, current: Evidence) -> bool:
     if Status.INTERRUPTED in (candidate.status, current.status):
         return False
     return candidate.log_z - current.log_z > margin
-
-
-def refused_by(problem: LurkingError) -> str:
-    """Return why a structure cannot be judged, without the advice."""
-    return str(problem).partition(";")[0]
