@@ -56,7 +56,9 @@ class Cardinality:
         return {int(candidate.name): candidate.probability for candidate in self.posterior}
 
 
-def scan_states(judge: Judge, dag: Dag, name: str, most: int = MOST_STATES, patience: int = PATIENCE) -> dict[int, float]:
+def scan_states(
+    judge: Judge, dag: Dag, name: str, most: int = MOST_STATES, patience: int = PATIENCE
+) -> dict[int, float]:
     """Return {states: cheap score} from two states on, up to `patience` in a row without a new best.
 
     The fits stay with the judge, whose sampled evidence starts from them.

@@ -20,7 +20,7 @@ from lurking.search.signatures import semi_cliques
 from lurking.types import BoolArray, FloatArray, IntArray
 
 LEVEL = 1e-3
-NEAREST = 6
+NEAREST = 4
 """Variables by which the dependence of a pair may be explained, those most dependent on either."""
 MOST_STATES = 4
 MOST_CELLS = 400
@@ -45,17 +45,23 @@ class Dependence:
     def __init__(self, table: Table) -> None:
         patterns = table.patterns()
         self.names = table.columns
-        self.codes = patterns.codes
+        self.codes: list[IntArray] = [np.ascontiguousarray(column, np.int64) for column in patterns.codes.T]
         self.weights: FloatArray = np.asarray(patterns.weights, np.float64)
+        self.is_complete = not any((column < 0).any() for column in self.codes)
         self.sizes = [table[name].cardinality for name in table.columns]
 
     def counts(self, columns: Sequence[int]) -> FloatArray:
         """Return the contingency table of some columns, one axis for each."""
         shape = tuple(self.sizes[column] for column in columns)
-        seen = (self.codes[:, list(columns)] >= 0).all(axis=1)
-        chosen = self.codes[seen][:, list(columns)].astype(np.int64)
-        flat: IntArray = np.ravel_multi_index(tuple(chosen.T), shape) if len(chosen) else np.zeros(0, np.int64)
-        return np.bincount(flat, weights=self.weights[seen], minlength=math.prod(shape)).reshape(shape)
+        flat: IntArray = np.zeros(len(self.weights), np.int64)
+        for column, size in zip(columns, shape, strict=True):
+            flat = flat * size + self.codes[column]
+        weights = self.weights
+        if not self.is_complete:
+            seen = np.all([self.codes[column] >= 0 for column in columns], axis=0)
+            flat, weights = flat[seen], weights[seen]
+        counts = np.bincount(flat, weights=weights, minlength=math.prod(shape))
+        return np.asarray(counts, np.float64).reshape(shape)
 
     def p_value(self, x: int, y: int, given: Sequence[int] = ()) -> float:
         """Return the p-value of the G² test that x and y are independent given others."""
@@ -98,7 +104,9 @@ class Dependence:
             return None
         for states in range(2, MOST_STATES + 1):
             p_values = [
-                rank_p_value(self._flattened(four, split), states) for four in fours for split in ((0, 1), (0, 2), (0, 3))
+                rank_p_value(self._flattened(four, split), states)
+                for four in fours
+                for split in ((0, 1), (0, 2), (0, 3))
             ]
             tested = [value for value in p_values if value is not None]
             if not tested:

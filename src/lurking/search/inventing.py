@@ -8,6 +8,7 @@ it exceeds its standard error. The loop ends when none does, so the outcome is n
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import final
@@ -22,13 +23,16 @@ from lurking.search.cardinality import CONTENDER, MOST_STATES, scan_states
 from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
 from lurking.search.judge import Judge, is_better
+from lurking.search.local_trials import LocalTrial, LocalTrials, has_enough_neighbours
 from lurking.search.posterior import StructurePosterior
-from lurking.search.proposals import Proposal, Proposer, extended
+from lurking.search.proposals import MOST_SPLIT_MEMBERS, Proposal, Proposer, extended
 from lurking.search.structural_em import structural_em
+from lurking.search.surgery import with_merged_hidden, without_hidden
 
 MOST_CONTENDERS = 12
-REFINING_ROUNDS = 12
+REFINING_ROUNDS = 8
 REFINING_RESTARTS = 4
+START = "start"
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class InventRules:
 
     most_hidden : the most hidden variables.
     most_states : the most states of each.
-    refined : proposals of each number of hidden variables that structural EM refines in a round.
+    refined : proposals of one and of two hidden variables that structural EM refines among all variables in a round.
     sampled : refined ones of each number of hidden variables that are judged by sampled evidence in a round.
     """
 
@@ -71,6 +75,8 @@ class InventRules:
     most_states: int = MOST_STATES
     refined: int = 4
     sampled: int = 2
+    scored: tuple[str, float] = ("bd", 1.0)
+    """Name and weight of the family score that goes with the prior."""
     progress: Progress = field(default_factory=Silent)
 
 
@@ -127,7 +133,7 @@ class _Invention:
         """Judge the starts, then add hidden variables as long as evidence speaks for them."""
         try:
             for start in starts:
-                self.consider(start, "start")
+                self.consider(start, START)
             if self.rules.most_hidden == 0 or self.clock.is_over:
                 return
             proposer = Proposer(self.table, self.constraints)
@@ -142,16 +148,44 @@ class _Invention:
         """Do one round; return whether another one has a sense."""
         current = self.now
         room = self.rules.most_hidden - len(current.hidden)
-        candidates = self.screened(proposer.proposals(current, room), room) if room > 0 else []
-        refined = self.distinct([self.refined(candidate) for candidate in self.top(candidates, self.rules.refined)])
-        judged = self.top(refined, self.rules.sampled)
-        for candidate in judged:
-            for dag in self.sizes(candidate, proposer):
-                self.consider(dag, candidate.source)
+        refined = [self.refined(trial) for trial in self.tried(proposer, room)]
+        for candidate in self.top(self.distinct(refined), self.rules.sampled):
+            self.consider(candidate.dag, candidate.source)
         if self.now is current:
             return False
-        self.reconsidered()
+        self.varied(proposer)
+        self.simplified()
         return len(self.now.hidden) < self.rules.most_hidden and self.now is not current
+
+    def tried(self, proposer: Proposer, room: int) -> list[LocalTrial]:
+        """Return the proposals that gain most among their own variables, best first, singles and then pairs."""
+        trials = LocalTrials(self.now, self.constraints, self.judge, self.rules.scored, self.rules.most_states)
+        singles = self.best_trials(trials, proposer.proposals(self.now))
+        if room < 2:
+            return singles
+        groups = dict.fromkeys(
+            tuple(node for node in self.now.observed if node in around(trial.dag, trial.invented[0]))
+            for trial in singles[: self.rules.refined]
+        )
+        if len(self.now.observed) <= MOST_SPLIT_MEMBERS:
+            groups[self.now.observed] = None
+        return singles + self.best_trials(trials, proposer.pairs(self.now, groups))
+
+    def best_trials(self, trials: LocalTrials, proposals: Sequence[Proposal]) -> list[LocalTrial]:
+        """Return the best different trials of some proposals."""
+        self.announce(f"{len(self.now.hidden) + 1} hidden, proposals", len(proposals))
+        found: dict[Dag, LocalTrial] = {}
+        for number, proposal in enumerate(proposals):
+            if self.clock.is_over:
+                break
+            trial = trials.trial(proposal)
+            self.n_fitted += 1
+            self.rules.progress.update(number + 1)
+            if trial is not None:
+                key = trial.dag.canonical()
+                if key not in found or trial.gain > found[key].gain:
+                    found[key] = trial
+        return sorted(found.values(), key=lambda trial: (-trial.gain, str(trial.dag)))[: self.rules.refined]
 
     @property
     def now(self) -> Dag:
@@ -159,23 +193,10 @@ class _Invention:
         assert self.current is not None, "nothing was judged"
         return self.current
 
-    def screened(self, proposals: Sequence[Proposal], room: int) -> list[_Candidate]:
-        """Return the proposals with their cheap scores."""
-        self.announce(f"{len(self.now.hidden) + 1} hidden, proposals", len(proposals))
-        result = []
-        for number, proposal in enumerate(proposals):
-            if self.clock.is_over:
-                break
-            made = self.candidate(proposal.dag, proposal.source, proposal.invented)
-            if made is not None and len(proposal.invented) <= room:
-                result.append(made)
-            self.rules.progress.update(number + 1)
-        return result
-
     def candidate(self, dag: Dag, source: str, invented: tuple[str, ...]) -> _Candidate | None:
         """Return a structure with its cheap score; None where it cannot be computed or no hidden variable is left."""
         kept = dag.pruned()
-        if len(kept.hidden) <= len(self.now.hidden):
+        if len(kept.hidden) <= len(self.now.hidden) or not has_enough_neighbours(kept):
             return None
         try:
             cheap = self.judge.cheap(kept)
@@ -207,17 +228,19 @@ class _Invention:
                     found[key] = candidate
         return list(found.values())
 
-    def refined(self, candidate: _Candidate) -> _Candidate | None:
-        """Return the candidate after structural EM, the choice of states, and structural EM again if these changed."""
+    def refined(self, trial: LocalTrial) -> _Candidate | None:
+        """Return a trial after structural EM among all variables, the choice of states, and again if these changed."""
+        if self.clock.is_over:
+            return None
         self.announce(f"{len(self.now.hidden) + 1} hidden, refining", 1)
-        dag = self.rearranged(candidate.dag)
+        dag = self.rearranged(trial.dag)
         sized = dag
-        for name in candidate.invented:
+        for name in trial.invented:
             if name in sized.hidden and not self.clock.is_over:
                 sized = self.resized(sized, name)
         if sized.hidden != dag.hidden and not self.clock.is_over:
             sized = self.rearranged(sized)
-        return self.candidate(sized, candidate.source, candidate.invented)
+        return self.candidate(sized, trial.source, trial.invented)
 
     def rearranged(self, dag: Dag) -> Dag:
         """Return the structure after structural EM; as it is when the time is over."""
@@ -231,6 +254,7 @@ class _Invention:
             constraints=extended(self.constraints, dag),
             max_rounds=REFINING_ROUNDS,
             restarts=REFINING_RESTARTS,
+            patience=3,
             seed=self.judge.seed,
             stop=self.clock.stop,
             time_limit=self.clock.left,
@@ -247,31 +271,51 @@ class _Invention:
         best = max(scores, key=lambda states: (scores[states], -states)) if scores else dag.hidden[name]
         return dag.with_hidden({name: best})
 
-    def sizes(self, candidate: _Candidate, proposer: Proposer) -> list[Dag]:
-        """Return what is judged of a candidate: itself, arcs between hidden variables, and near numbers of states."""
-        variants = [candidate.dag]
-        for dag in proposer.variants(candidate.dag):
-            joined = self.candidate(dag, candidate.source, candidate.invented)
-            if joined is not None and joined.cheap > candidate.cheap:
-                variants.append(joined.dag)
-        for name in candidate.invented:
-            states = candidate.dag.hidden[name]
-            for other in (states - 1, states + 1):
-                sized = candidate.dag.with_hidden({name: other}) if 2 <= other <= self.rules.most_states else None
-                if sized is not None and self.is_near(sized, candidate):
-                    variants.append(sized)
-        return variants
+    def varied(self, proposer: Proposer) -> None:
+        """Judge the neighbours of the accepted structure: other numbers of states, arcs between hidden variables."""
+        dag = self.now
+        others = [dag.with_hidden({name: states + step}) for name, states in dag.hidden.items() for step in (-1, 1)]
+        others = [other for other in others if all(2 <= r <= self.rules.most_states for r in other.hidden.values())]
+        mark = self.judge.cheap(dag)
+        for other in others + proposer.variants(dag):
+            if self.clock.is_over:
+                return
+            self.n_fitted += 1
+            try:
+                is_near = self.judge.cheap(other) > mark - CONTENDER
+            except TooLarge:
+                continue
+            if is_near:
+                self.consider(other, "another number of states" if other.edges == dag.edges else "joined")
 
-    def is_near(self, dag: Dag, candidate: _Candidate) -> bool:
-        """Whether the cheap score is near enough for sampling to decide."""
-        made = None if self.clock.is_over else self.candidate(dag, candidate.source, candidate.invented)
-        return made is not None and made.cheap > candidate.cheap - CONTENDER
+    def simplified(self) -> None:
+        """Keep a hidden variable only if the evidence for it is beyond the error.
 
-    def consider(self, dag: Dag, source: str) -> None:
-        """Judge a structure, and make it the current one when its evidence is above by more than the errors."""
-        if self.clock.is_over and self.current is not None:
-            return
-        if any(dag.same_structure(trial.dag) for trial in self.history):
+        Every structure with one hidden variable less, left out or merged with another one, is refined and judged.
+        """
+        dag = self.now
+        fewer = [without_hidden(dag, name) for name in dag.hidden]
+        fewer += [
+            merged for pair in itertools.combinations(dag.hidden, 2) if (merged := with_merged_hidden(dag, *pair))
+        ]
+        for start in fewer:
+            if self.clock.is_over:
+                return
+            if not start.hidden and self.without is not None:
+                other = self.without(Dag(self.table.columns, start.edges))
+            else:
+                other = self.rearranged(start)
+                for name in dict(other.hidden):
+                    other = self.resized(other, name)
+            if has_enough_neighbours(other):
+                self.consider(other, "one hidden variable less", simpler=True)
+
+    def consider(self, dag: Dag, source: str, simpler: bool = False) -> None:
+        """Judge a structure, and make it the current one when its evidence is above by more than the errors.
+
+        One that is `simpler` becomes the current one unless the current one is above by more than the errors.
+        """
+        if self.current is not None and (self.clock.is_over or self.is_known(dag)):
             return
         self.announce(f"{len(dag.hidden)} hidden, sampling", 1)
         try:
@@ -280,18 +324,23 @@ class _Invention:
             return
         if evidence.status is Status.INTERRUPTED and self.current is not None:
             return
-        is_kept = self.current is None or is_better(evidence, self.best_evidence)
+        if self.current is None:
+            is_kept = True
+        elif simpler and len(dag.hidden) < len(self.now.hidden):
+            is_kept = not is_better(self.best_evidence, evidence) and not self.is_below_start(evidence)
+        else:
+            is_kept = is_better(evidence, self.best_evidence)
         self.history.append(Trial(dag, source, evidence, is_kept))
         if is_kept:
             self.current = dag
 
-    def reconsidered(self) -> None:
-        """Search on from the accepted structure less its hidden variables: better arcs alone may do as well."""
-        if self.without is None or self.clock.is_over:
-            return
-        dag = self.now
-        edges = [pair for pair in dag.edges if not set(pair) & set(dag.hidden)]
-        self.consider(self.without(Dag(dag.observed, edges)), "arcs alone")
+    def is_known(self, dag: Dag) -> bool:
+        """Whether the structure was judged before."""
+        return any(dag.same_structure(trial.dag) for trial in self.history)
+
+    def is_below_start(self, evidence: Evidence) -> bool:
+        """Whether evidence is below that of one of the starts."""
+        return any(trial.source == START and trial.evidence.log_z > evidence.log_z for trial in self.history)
 
     @property
     def best_evidence(self) -> Evidence:
@@ -317,6 +366,11 @@ class _Invention:
         posterior = StructurePosterior.from_evidence("ais", names, dags, evidences)
         status = self.clock.ending or Status.LOCAL_OPTIMUM
         return Invented(self.now, self.best_evidence, posterior, tuple(self.history), self.n_fitted, status)
+
+
+def around(dag: Dag, name: str) -> set[str]:
+    """Return the parents and children of a node."""
+    return {*dag.parents(name), *dag.children(name)}
 
 
 def hidden_part(dag: Dag) -> str:

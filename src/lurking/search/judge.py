@@ -130,9 +130,7 @@ class Judge:
         kept = self.store.get(key) if self.store is not None and key is not None else None
         if kept is None:
             return None
-        return Evidence(
-            kept["log_z"], 0.0, kept["std_error"], Kind(kept["kind"]), "ais", status=Status[kept["status"]]
-        )
+        return Evidence(kept["log_z"], 0.0, kept["std_error"], Kind(kept["kind"]), "ais", status=Status[kept["status"]])
 
     def _keep(self, structure: Dag, evidence: Evidence) -> None:
         key = self._key(structure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import final
 
@@ -45,14 +45,21 @@ class Proposer:
         self.information: FloatArray = dependence.information()
         self.signatures: tuple[Signature, ...] = tuple(dependence.signatures(self.information))
 
-    def proposals(self, dag: Dag, room: int) -> list[Proposal]:
-        """Return different proposals that keep the constraints and add at most `room` hidden variables.
+    def proposals(self, dag: Dag) -> list[Proposal]:
+        """Return different proposals of one hidden variable more that keep the constraints.
 
         A structure with more parameters than rows, or than the table of all observed variables has free cells, is none.
         """
+        return self._different(self._all(dag))
+
+    def pairs(self, dag: Dag, groups: Iterable[tuple[str, ...]]) -> list[Proposal]:
+        """Return different proposals of two connected hidden variables, for the two halves of each group."""
+        return self._different(made for group in groups for made in self._of_pairs(dag, group))
+
+    def _different(self, made: Iterable[Proposal]) -> list[Proposal]:
         found: dict[Dag, Proposal] = {}
-        for made in self._all(dag, room):
-            checked = self._kept(made)
+        for proposal in made:
+            checked = self._kept(proposal)
             if checked is not None:
                 found.setdefault(checked.dag.canonical(), checked)
         return list(found.values())
@@ -62,7 +69,7 @@ class Proposer:
         made = [self._kept(Proposal(each, "joined")) for each in surgery.with_joined_hidden(dag)]
         return [each.dag for each in made if each is not None]
 
-    def _all(self, dag: Dag, room: int) -> Iterator[Proposal]:
+    def _all(self, dag: Dag) -> Iterator[Proposal]:
         name = surgery.new_hidden_name(dag, self.table.columns)
         for group in dense_groups(dag):
             yield self._parent(dag, group, name, 2, "dense part of the structure")
@@ -79,8 +86,6 @@ class Proposer:
         if not dag.hidden:
             mixture = Dag((*dag.nodes, name), [(name, column) for column in dag.nodes], {name: 2})
             yield Proposal(mixture, "parent of everything", (name,))
-        if room >= 2:
-            yield from self._pairs(dag, name)
 
     def _parent(self, dag: Dag, group: tuple[str, ...], name: str, states: int, source: str) -> Proposal:
         members = group[:MOST_MEMBERS]
@@ -104,16 +109,13 @@ class Proposer:
                     made = surgery.with_split_hidden(dag, hidden, moved, name, connected)
                     yield Proposal(made, f"children of {hidden} in two groups", (name,))
 
-    def _pairs(self, dag: Dag, name: str) -> Iterator[Proposal]:
+    def _of_pairs(self, dag: Dag, group: tuple[str, ...]) -> Iterator[Proposal]:
         """Yield structures with two connected hidden variables for the two halves of a dependent group."""
+        name = surgery.new_hidden_name(dag, self.table.columns)
         other = surgery.new_hidden_name(dag, (*self.table.columns, name))
-        groups = {signature.names for signature in self.signatures} | set(dense_groups(dag))
-        if len(dag.observed) <= MOST_SPLIT_MEMBERS:
-            groups.add(dag.observed)
-        for group in sorted(group for group in groups if 4 <= len(group) <= MOST_MEMBERS):
-            for first, second in itertools.islice(self._halves(group), MOST_SPLITS):
-                made = surgery.with_connected_pair(dag, first, second, (name, other))
-                yield Proposal(made, "two connected causes", (name, other))
+        for first, second in itertools.islice(self._halves(group), MOST_SPLITS):
+            made = surgery.with_connected_pair(dag, first, second, (name, other))
+            yield Proposal(made, "two connected causes", (name, other))
 
     def _halves(self, members: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
         """Yield the ways to make two groups of at least two: all of them for few members, else the most dependent."""
@@ -149,7 +151,7 @@ class Proposer:
 
 
 def extended(constraints: Constraints, dag: Dag) -> Constraints:
-    """Return the constraints for the nodes of a structure: arcs of hidden variables are free, those of others as given."""
+    """Return the constraints for all nodes of a structure: arcs of hidden variables are free, others as given."""
     nodes = dag.nodes
     place = {name: position for position, name in enumerate(nodes)}
     kept = [place[name] for name in constraints.variables]

@@ -65,7 +65,7 @@ def semi_cliques(joined: BoolArray) -> list[tuple[int, ...]]:
 
 def triangles(joined: BoolArray) -> list[tuple[int, ...]]:
     """Return the sets of three variables joined with each other, ascending."""
-    result = []
+    result: list[tuple[int, ...]] = []
     for x, y in np.argwhere(np.triu(joined, 1)).tolist():
         for z in np.flatnonzero(joined[x] & joined[y]).tolist():
             if z > y:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
+from lurking.errors import CycleError
 from lurking.graph.dag import Dag
 
 LEAST_SHARE = 0.5
@@ -85,6 +86,27 @@ def with_joined_hidden(dag: Dag) -> list[Dag]:
             continue
         result.append(Dag(dag.nodes, [*dag.edges, (first, second)], dag.hidden))
     return result
+
+
+def with_merged_hidden(dag: Dag, first: str, second: str) -> Dag | None:
+    """Return the structure in which one hidden variable has the arcs of two; None where that closes a cycle."""
+    edges = {
+        (first if parent == second else parent, first if child == second else child) for parent, child in dag.edges
+    }
+    kept = sorted((pair for pair in edges if pair[0] != pair[1]), key=lambda pair: tuple(map(dag.nodes.index, pair)))
+    hidden = {name: states for name, states in dag.hidden.items() if name != second}
+    hidden[first] = max(dag.hidden[first], dag.hidden[second])
+    try:
+        return Dag([name for name in dag.nodes if name != second], kept, hidden)
+    except CycleError:
+        return None
+
+
+def without_hidden(dag: Dag, name: str) -> Dag:
+    """Return the structure without a hidden variable and its arcs."""
+    edges = [pair for pair in dag.edges if name not in pair]
+    hidden = {other: states for other, states in dag.hidden.items() if other != name}
+    return Dag([node for node in dag.nodes if node != name], edges, hidden)
 
 
 def dimension(dag: Dag, cardinalities: dict[str, int]) -> int:
