@@ -46,9 +46,16 @@ if TYPE_CHECKING:
     from lurking.search.calibration import calibrate as calibrate
     from lurking.search.compare import Comparison as Comparison
     from lurking.search.compare import compare as compare
+    from lurking.search.direct import DirectSearch as DirectSearch
+    from lurking.search.direct import direct_search as direct_search
     from lurking.search.posterior import StructurePosterior as StructurePosterior
     from lurking.search.prequential import Prequential as Prequential
     from lurking.search.prequential import prequential as prequential
+    from lurking.search.sparse import SparseMixture as SparseMixture
+    from lurking.search.sparse import sparse_mixture as sparse_mixture
+    from lurking.search.structural_em import StructuralEm as StructuralEm
+    from lurking.search.structural_em import structural_em as structural_em
+    from lurking.search.structures import start_structure as start_structure
 
 __version__ = "0.1.0"
 
@@ -56,6 +63,7 @@ _HOME = {
     "Comparison": "lurking.search.compare",
     "Cpdag": "lurking.graph.equivalence",
     "Dag": "lurking.graph.dag",
+    "DirectSearch": "lurking.search.direct",
     "EdgePosterior": "lurking.search.api",
     "Evidence": "lurking.evidence.base",
     "Fit": "lurking.learn.fit",
@@ -67,7 +75,9 @@ _HOME = {
     "Prior": "lurking.models.discrete.prior",
     "Problem": "lurking.inference.problem",
     "SearchResult": "lurking.search.api",
+    "SparseMixture": "lurking.search.sparse",
     "Status": "lurking.learn.loop",
+    "StructuralEm": "lurking.search.structural_em",
     "StructurePosterior": "lurking.search.posterior",
     "Table": "lurking.data.table",
     "UndefinedScore": "lurking.errors",
@@ -75,6 +85,7 @@ _HOME = {
     "calibrate": "lurking.search.calibration",
     "carcinoma": "lurking.data.datasets",
     "compare": "lurking.search.compare",
+    "direct_search": "lurking.search.direct",
     "discretise": "lurking.data.discretise",
     "edge_posterior": "lurking.search.api",
     "fit": "lurking.learn.api",
@@ -88,7 +99,10 @@ _HOME = {
     "read_network": "lurking.io.networks",
     "score": "lurking.evidence.api",
     "search": "lurking.search",
+    "sparse_mixture": "lurking.search.sparse",
+    "start_structure": "lurking.search.structures",
     "stouffer_toby": "lurking.data.datasets",
+    "structural_em": "lurking.search.structural_em",
     "structural_hamming_distance": "lurking.graph.equivalence",
     "write_network": "lurking.io.networks",
 }

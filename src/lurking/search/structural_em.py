@@ -18,12 +18,11 @@ from typing import Any, final
 import numpy as np
 
 from lurking.data.table import Table, as_table
-from lurking.errors import OptionError, StructureError, UndefinedScore, UnknownNameError
+from lurking.errors import OptionError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.evidence.base import evaluate
 from lurking.graph.dag import Dag
-from lurking.graph.moves import Move, MoveKind
 from lurking.inference.completion import Completion
-from lurking.inference.problem import Problem, check_columns, node_codes
+from lurking.inference.problem import Problem, node_codes
 from lurking.learn.fit import Fit, FitOptions, climb_from, fit_problem, outcome, remember_fit, starting_points
 from lurking.learn.loop import Climber, Status, rule_of
 from lurking.models.discrete.prior import Prior
@@ -34,6 +33,7 @@ from lurking.runtime.rng import Seed, seed_sequence
 from lurking.search.constraints import Constraints
 from lurking.search.expected import EXPECTED_SCORES, ExpectedScores, checked_prior
 from lurking.search.greedy import ClimbRules, climb
+from lurking.search.structures import arranged_constraints, moved, whole_start
 from lurking.types import FloatArray
 
 SLACK = 100.0
@@ -44,12 +44,11 @@ SLACK = 100.0
 class Round:
     """One structure that was fitted.
 
-    `expected` is what the round before promised, its score plus the expected gain; `score` what the structure has.
-    `moves` lead here from the best structure before; `is_kept` says whether it became the best.
+    `expected` is what the best structure before promised, its score plus the expected gain; `score` what this one has;
+    `is_kept` says whether it became the best.
     """
 
     dag: Dag
-    moves: tuple[Move, ...] = field(repr=False)
     expected: float
     score: float
     is_kept: bool
@@ -90,7 +89,7 @@ class StructuralEm:
 
 def structural_em(
     table: Any,
-    start: Dag | Sequence[Dag],
+    start: Dag | str | Sequence[Dag | str],
     *,
     score: str = "vb",
     prior: Prior | float = 1.0,
@@ -98,6 +97,7 @@ def structural_em(
     max_rounds: int = 50,
     restarts: int = 10,
     patience: int = 10,
+    perturbations: int = 20,
     prune: bool = True,
     max_iter: int = 1000,
     tol: float = 1e-8,
@@ -109,12 +109,15 @@ def structural_em(
 ) -> StructuralEm:
     """Search structures over the columns of the table, whose cells may be empty, and the hidden variables of `start`.
 
+    What a row leaves open falls into independent components, whose joint states are held in memory. A structure that is
+    too large to be fitted is passed over; when the best one leaves too much open, the search ends there (BUDGET).
+
     Parameters
     ----------
     table : a Table, a frame, an array or the path of a file.
-    start : the structure to begin with, or several, of which the one that ends highest is returned. Columns that it
-        does not name are added without arcs. From a hidden variable without children none will ever be added: its
-        posterior is the same in every row.
+    start : the structure to begin with, or its text, or several, of which the one that ends highest is returned.
+        Columns that it does not name are added without arcs. From a hidden variable without children none will ever be
+        added: its posterior is the same in every row.
     score : "vb", "cs", "bic", or "map" (the penalised likelihood, for which Friedman's inequality is a theorem).
     prior : λ of every cell, `Prior.symmetric`, `.jeffreys` or `.bdeu`.
     constraints : what structures may be, over all variables (`Constraints.from_options`).
@@ -122,6 +125,7 @@ def structural_em(
     restarts : starts of the first fit and of the last one; a fit in between goes on from the expected counts. When the
         last one finds a better fit of the best structure, the search goes on from there.
     patience : steps of a climb without a new best before it ends; 0 is plain hill climbing.
+    perturbations : further climbs of every round, from its best structure with a neighbourhood taken apart.
     prune, max_iter, tol : as in `lurking.fit`.
     time_limit : seconds after which no further round begins.
     workers : threads; they never change a result.
@@ -133,7 +137,7 @@ def structural_em(
     data = as_table(table)
     if score == "bic" and not data.n > 0.0:
         raise UndefinedScore("bic is undefined on no data (n = 0): its penalty is d/2 · ln n; use cs, vb or map")
-    starts = [start] if isinstance(start, Dag) else list(start)
+    starts = [start] if isinstance(start, Dag | str) else list(start)
     if not starts:
         raise OptionError("start is empty; give at least one structure")
     flag = stop or StopFlag()
@@ -154,10 +158,11 @@ def structural_em(
         fits=fits,
         max_rounds=check_whole("max_rounds", max_rounds, 1),
         patience=check_whole("patience", patience, 0),
+        perturbations=check_whole("perturbations", perturbations, 0),
         deadline=math.inf if time_limit is None else time.monotonic() + time_limit,
         progress=Silent() if several or progress is None else progress,
     )
-    runs = [_Run(data, _whole(dag, data), constraints, rules) for dag in starts]
+    runs = [_Run(data, whole_start(dag, data), constraints, rules) for dag in starts]
     meter = progress if several and progress is not None else Silent()
     meter.begin("starts", len(runs))
     try:
@@ -171,14 +176,6 @@ def structural_em(
     return replace(best, status=Status.INTERRUPTED) if flag.is_set else best
 
 
-def _whole(start: Dag, table: Table) -> Dag:
-    """Return the start with the columns that it does not name as further nodes."""
-    bound = start.bind(table.columns)
-    check_columns(bound, table)
-    more = [name for name in table.columns if name not in bound.nodes]
-    return Dag((*bound.nodes, *more), bound.edges, bound.hidden) if more else bound
-
-
 @dataclass(frozen=True)
 class _Rules:
     """What all runs share."""
@@ -189,6 +186,7 @@ class _Rules:
     fits: FitOptions
     max_rounds: int
     patience: int
+    perturbations: int
     deadline: float
     progress: Progress
 
@@ -214,7 +212,7 @@ class _Run:
 
     def __init__(self, table: Table, start: Dag, constraints: Constraints | None, rules: _Rules) -> None:
         self.table, self.start, self.rules = table, start, rules
-        self.constraints = _arranged(constraints, start.nodes)
+        self.constraints = arranged_constraints(constraints, start.nodes)
         self.constraints.check(start)
         self.slack = SLACK * rules.fits.tol * max(table.n, 1.0)
         self.history: list[Round] = []
@@ -227,7 +225,7 @@ class _Run:
         self.rules.progress.begin("structures", self.rules.max_rounds)
         try:
             state = self.fitted(self.start, None)
-            self.note(state, (), state.score, True)
+            self.note(state, state.score, True)
             while self.status is None:
                 state = self.advanced(state)
         except KeyboardInterrupt:
@@ -253,29 +251,37 @@ class _Run:
         """Do one round: complete the data, climb, fit; set `status` when it was the last one."""
         if self.is_over():
             return state
-        scorer = self.scorer(state)
+        try:
+            scorer = self.scorer(state)
+        except TooLarge:
+            if len(self.history) == 1:
+                raise
+            self.status = Status.BUDGET
+            return state
         left = self.rules.deadline - time.monotonic()
         climbing = ClimbRules(
             patience=self.rules.patience,
+            restarts=self.rules.perturbations,
+            seed=self.rules.fits.seed,
             time_limit=None if math.isinf(left) else max(left, 1e-3),
             workers=self.rules.fits.workers,
             stop=self.rules.fits.stop,
         )
         found = climb(scorer, state.dag, self.constraints, climbing)
-        moves = tuple(step.move for step in found.history)
-        proposals = [(found.best, moves)] if set(found.best.edges) != set(state.dag.edges) else []
-        if len(moves) > 1 and proposals:
-            # Where the whole way does not keep what it promised, its first step may.
-            proposals.append((moved(state.dag, moves[0]), moves[:1]))
-        for dag, way in proposals:
+        # Where the whole way does not keep what it promised, its first step may.
+        first = [moved(state.dag, found.history[0].move)] if found.history else []
+        for dag in dict.fromkeys([found.best, *first]):
             if self.is_over():
                 break
             expected = expected_gain(scorer, state.dag, dag, self.rules.prune)
             if not expected > self.slack:
                 continue
-            new = self.fitted(dag, scorer.potentials(dag))
+            try:
+                new = self.fitted(dag, scorer.potentials(dag))
+            except TooLarge:
+                continue
             is_better = new.score > state.score + self.slack
-            self.note(new, way, state.score + expected, is_better)
+            self.note(new, state.score + expected, is_better)
             if is_better:
                 self.n_evaluated += scorer.n_evaluated
                 return new
@@ -313,9 +319,9 @@ class _Run:
         """Return the scores of families on the data completed by a fit."""
         return ExpectedScores(completion_of(state.fit), self.rules.score, self.rules.prior)
 
-    def note(self, state: _State, moves: tuple[Move, ...], expected: float, is_kept: bool) -> None:
+    def note(self, state: _State, expected: float, is_kept: bool) -> None:
         """Keep a round in the history."""
-        self.history.append(Round(state.dag, moves, expected, state.score, is_kept))
+        self.history.append(Round(state.dag, expected, state.score, is_kept))
         self.rules.progress.update(len(self.history))
 
     def is_over(self) -> bool:
@@ -356,17 +362,6 @@ def expected_gain(scorer: ExpectedScores, old: Dag, new: Dag, prune: bool = True
     return math.fsum(family(new, name) - family(old, name) for name in old.nodes if name not in left_out)
 
 
-def moved(dag: Dag, move: Move) -> Dag:
-    """Return the structure after a move."""
-    arc = (move.parent, move.child)
-    edges = [edge for edge in dag.edges if edge != arc]
-    if move.kind is MoveKind.ADD:
-        edges.append(arc)
-    elif move.kind is MoveKind.REVERSE:
-        edges.append((move.child, move.parent))
-    return Dag(dag.nodes, edges, dag.hidden)
-
-
 def _fit_from(problem: Problem, method: str, options: FitOptions, potentials: dict[str, FloatArray]) -> Fit:
     """Return the fit that a climb from the given potentials ends at."""
     problem.watch(options.progress, options.workers)
@@ -378,19 +373,3 @@ def _fit_from(problem: Problem, method: str, options: FitOptions, potentials: di
         raise KeyboardInterrupt
     fit = outcome(problem, method, options, climber, climbs)
     return replace(fit, status=Status.INTERRUPTED) if options.stop.is_set else fit
-
-
-def _arranged(constraints: Constraints | None, nodes: tuple[str, ...]) -> Constraints:
-    """Return the constraints over the nodes in their order; without any, everything acyclic is allowed."""
-    if constraints is None:
-        return Constraints.from_options(nodes)
-    if constraints.variables == nodes:
-        return constraints
-    if set(constraints.variables) != set(nodes):
-        different = sorted(set(constraints.variables) ^ set(nodes))
-        raise StructureError(
-            f"the constraints and the start differ in {different}; make them over all columns and hidden variables"
-        )
-    order = [constraints.variables.index(name) for name in nodes]
-    place = np.ix_(order, order)
-    return Constraints(nodes, constraints.allowed[place], constraints.required[place], constraints.max_parents)
