@@ -23,11 +23,11 @@ from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.runtime.store import Store
 from lurking.search.constraints import Arcs, Constraints
+from lurking.search.contenders import Invented, Trial
 from lurking.search.exhaustive import edge_probabilities, optimum
 from lurking.search.families import FamilyScorer, FamilyScores
 from lurking.search.greedy import ClimbRules, Searched, Step, climb
 from lurking.search.hidden import HiddenSearch, check_room, checked_limit, room_for
-from lurking.search.inventing import Invented, Trial
 from lurking.search.posterior import StructurePosterior
 from lurking.search.trees import tree
 from lurking.types import FloatArray, Frame, read_only

@@ -20,9 +20,10 @@ from lurking.runtime.rng import Seed
 from lurking.runtime.store import Store
 from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
+from lurking.search.contenders import Invented
 from lurking.search.families import FamilyScores, prior_of_score
 from lurking.search.greedy import ClimbRules, climb
-from lurking.search.inventing import Invented, InventRules, invent
+from lurking.search.inventing import InventRules, invent
 from lurking.search.judge import TARGET, Judge
 from lurking.search.proposals import extended, least_parameters, most_parameters
 from lurking.search.structural_em import structural_em

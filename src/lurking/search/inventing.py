@@ -22,43 +22,16 @@ from lurking.runtime.progress import Progress, Silent
 from lurking.search.cardinality import CONTENDER, MOST_STATES, scan_states
 from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
+from lurking.search.contenders import Invented, Trial, around, posterior_over
 from lurking.search.judge import Judge, is_better
 from lurking.search.local_trials import LocalTrial, LocalTrials, has_enough_neighbours
-from lurking.search.posterior import StructurePosterior
 from lurking.search.proposals import MOST_SPLIT_MEMBERS, Proposal, Proposer, extended
 from lurking.search.structural_em import structural_em
 from lurking.search.surgery import with_merged_hidden, without_hidden
 
-MOST_CONTENDERS = 12
 REFINING_ROUNDS = 8
 REFINING_RESTARTS = 4
 START = "start"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One structure that was judged: how it came about, its evidence, and whether it became the best."""
-
-    dag: Dag
-    source: str
-    evidence: Evidence
-    is_kept: bool
-
-    def __str__(self) -> str:
-        verdict = "kept" if self.is_kept else "not kept"
-        return f"{hidden_part(self.dag)} ({self.source}): {value_of(self.evidence)}, {verdict}"
-
-
-@dataclass(frozen=True)
-class Invented:
-    """Outcome: the structure of highest evidence, all that were judged, and their posterior probabilities."""
-
-    best: Dag
-    evidence: Evidence
-    posterior: StructurePosterior = field(repr=False)
-    history: tuple[Trial, ...] = field(repr=False)
-    n_fitted: int
-    status: Status
 
 
 @dataclass(frozen=True)
@@ -255,6 +228,7 @@ class _Invention:
             max_rounds=REFINING_ROUNDS,
             restarts=REFINING_RESTARTS,
             patience=3,
+            perturbations=0,
             seed=self.judge.seed,
             stop=self.clock.stop,
             time_limit=self.clock.left,
@@ -357,46 +331,6 @@ class _Invention:
         """Return the result."""
         if self.current is None:
             raise KeyboardInterrupt
-        ranked = sorted(self.history, key=lambda trial: -trial.evidence.log_z)
-        leaders = {len(trial.dag.hidden): trial for trial in reversed(ranked)}
-        kept = ranked[:MOST_CONTENDERS]
-        kept += [trial for trial in leaders.values() if trial not in kept]
-        names = contender_names([trial.dag for trial in kept])
-        dags, evidences = [trial.dag for trial in kept], [trial.evidence for trial in kept]
-        posterior = StructurePosterior.from_evidence("ais", names, dags, evidences)
         status = self.clock.ending or Status.LOCAL_OPTIMUM
+        posterior = posterior_over(self.history)
         return Invented(self.now, self.best_evidence, posterior, tuple(self.history), self.n_fitted, status)
-
-
-def around(dag: Dag, name: str) -> set[str]:
-    """Return the parents and children of a node."""
-    return {*dag.parents(name), *dag.children(name)}
-
-
-def hidden_part(dag: Dag) -> str:
-    """Return what a structure says of its hidden variables: parents, states and children of each."""
-    parts = []
-    for name, states in dag.hidden.items():
-        above = " ".join(dag.parents(name))
-        parts.append(f"{above + ' -> ' if above else ''}{name}[{states}] -> {' '.join(dag.children(name))}")
-    return "; ".join(parts) or "no hidden variable"
-
-
-def contender_names(dags: Sequence[Dag]) -> list[str]:
-    """Return different names: the hidden part, and a number where several share it."""
-    names: list[str] = []
-    for dag in dags:
-        name = base = hidden_part(dag)
-        number = 1
-        while name in names:
-            number += 1
-            name = f"{base} ({number})"
-        names.append(name)
-    return names
-
-
-def value_of(evidence: Evidence) -> str:
-    """Return the value with its error, and whether it is exact or sampled."""
-    if not evidence.std_error:
-        return f"{evidence.log_z:.2f} exact"
-    return f"{evidence.log_z:.2f} ± {evidence.std_error:.2f} sampled"

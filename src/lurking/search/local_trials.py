@@ -139,6 +139,7 @@ class LocalTrials:
             max_rounds=ROUNDS,
             restarts=RESTARTS,
             patience=3,
+            perturbations=0,
             seed=judge.seed,
             stop=judge.stop,
             workers=1,
