@@ -25,9 +25,9 @@ from lurking.search.constraints import Constraints
 from lurking.search.contenders import Invented, Trial, around, posterior_over
 from lurking.search.judge import Judge, is_better
 from lurking.search.local_trials import LocalTrial, LocalTrials, has_enough_neighbours
-from lurking.search.proposals import MOST_SPLIT_MEMBERS, Proposal, Proposer, extended
+from lurking.search.proposals import MOST_SPLIT_MEMBERS, Proposal, Proposer, extended, most_parameters
 from lurking.search.structural_em import structural_em
-from lurking.search.surgery import with_merged_hidden, without_hidden
+from lurking.search.surgery import dimension, with_merged_hidden, without_hidden
 
 REFINING_ROUNDS = 8
 REFINING_RESTARTS = 4
@@ -169,7 +169,7 @@ class _Invention:
     def candidate(self, dag: Dag, source: str, invented: tuple[str, ...]) -> _Candidate | None:
         """Return a structure with its cheap score; None where it cannot be computed or no hidden variable is left."""
         kept = dag.pruned()
-        if len(kept.hidden) <= len(self.now.hidden) or not has_enough_neighbours(kept):
+        if len(kept.hidden) <= len(self.now.hidden) or not has_enough_neighbours(kept) or not self.fits_data(kept):
             return None
         try:
             cheap = self.judge.cheap(kept)
@@ -250,6 +250,7 @@ class _Invention:
         dag = self.now
         others = [dag.with_hidden({name: states + step}) for name, states in dag.hidden.items() for step in (-1, 1)]
         others = [other for other in others if all(2 <= r <= self.rules.most_states for r in other.hidden.values())]
+        others = [other for other in others if self.fits_data(other)]
         mark = self.judge.cheap(dag)
         for other in others + proposer.variants(dag):
             if self.clock.is_over:
@@ -307,6 +308,11 @@ class _Invention:
         self.history.append(Trial(dag, source, evidence, is_kept))
         if is_kept:
             self.current = dag
+
+    def fits_data(self, dag: Dag) -> bool:
+        """Whether the data can carry the parameters of a structure."""
+        sizes = {name: self.table[name].cardinality for name in self.table.columns}
+        return dimension(dag, sizes) <= most_parameters(self.table)
 
     def is_known(self, dag: Dag) -> bool:
         """Whether the structure was judged before."""
