@@ -28,7 +28,8 @@ ArcsOption = list[str] | None
 def search(
     data: opt.DataArgument,
     hidden: Annotated[
-        str, typer.Option("--hidden", metavar="N", help="The most hidden variables: auto (at most 3), 0, 1, 2, …")
+        str,
+        typer.Option("--hidden", metavar="N", help="The most hidden variables: auto (at most 3) or a whole number."),
     ] = "auto",
     prior: Annotated[str, typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys.")] = "1.0",
     max_parents: Annotated[

@@ -59,7 +59,7 @@ class Judge:
         self.workers, self.stop, self.store = workers, stop or StopFlag(), store
         self._fits: dict[Dag, Fit] = {}
         self._evidences: dict[Dag, Evidence] = {}
-        self._configuration = digest_of(prior.describe(), target, SAMPLING_RESTARTS) if store else ""
+        self._configuration = digest_of(prior.describe(), target, SAMPLING_RESTARTS)
 
     @property
     def evidences(self) -> Mapping[Dag, Evidence]:

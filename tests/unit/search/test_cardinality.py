@@ -31,7 +31,9 @@ NETWORK = lk.Network.from_tables(
 
 
 def joint(tables, states):
-    return lk.Network.from_tables(STRUCTURE.with_hidden({"h": states}), tables, levels=LEVELS).joint(["p", "a", "b", "c"])
+    return lk.Network.from_tables(STRUCTURE.with_hidden({"h": states}), tables, levels=LEVELS).joint(
+        ["p", "a", "b", "c"]
+    )
 
 
 def test_a_split_without_push_changes_nothing_that_is_observed():

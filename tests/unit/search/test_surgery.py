@@ -42,7 +42,8 @@ def test_split_and_merge_are_inverse():
     two = surgery.with_split_hidden(one, "h1", ["c", "d"], "h2")
     assert two.same_structure(lk.Dag.parse("h1[2] -> a b h2; h2[2] -> c d"))
     merged = surgery.with_merged_hidden(two, "h1", "h2")
-    assert merged is not None and merged.same_structure(one)
+    assert merged is not None
+    assert merged.same_structure(one)
 
 
 def test_merging_around_an_observed_variable_between_would_close_a_cycle():
