@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.errors import DataError, OptionError, StructureError, UnknownNameError
+from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.search.api import search
 from lurking.search.families import FamilyScores, score_of
 
@@ -117,6 +117,12 @@ def test_empty_cells_are_searched_by_sampled_evidence():
     holes = lk.Table.from_rows([(0, None), (1, 0)], ["a", "b"], levels={"a": [0, 1], "b": [0, 1]})
     result = lk.search(holes, target=1.0)
     assert result.evidence is not None
-    # One arc or none: with a single complete row the exact evidence is 1/2 · 1/3 · 1/2 without, by enumeration.
     exact = lk.score(result.best, holes, "exact")
     assert result.score == pytest.approx(exact.log_z, abs=4.0 * max(result.evidence.std_error, 1e-9))
+
+
+def test_numbers_are_refused():
+    numbers = lk.Table.from_columns({"a": [0.5, 1.5], "b": [0, 1]}, continuous=["a"])
+    for hidden in (0, 1):
+        with pytest.raises(lk.LurkingError, match="continuous"):
+            lk.search(numbers, hidden=hidden)
