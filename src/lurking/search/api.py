@@ -15,6 +15,7 @@ from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
 from lurking.graph.equivalence import Cpdag, cpdag
+from lurking.inference.problem import check_columns
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.checks import check_whole, is_number
@@ -70,7 +71,7 @@ class SearchResult:
 
     def __str__(self) -> str:
         if self.evidence is not None:
-            return f"{self.best}\n{self.evidence}, {len(self.history)} structures judged; {self.status.sentence}"
+            return f"{self.best}\n{self.evidence}; structures judged: {len(self.history)}; {self.status.sentence}"
         return (
             f"{self.best}\n{self.scored_by} = {self.score:.4f}, {self.n_evaluated} families scored, "
             f"{len(self.history)} moves; {self.status.sentence}"
@@ -158,6 +159,7 @@ def search(
             if value is not None:
                 raise OptionError(f"{name} is {value!r}, but method='exact' considers all structures; leave it out")
     data = as_table(table)
+    check_columns(Dag(data.columns), data)
     constraints = Constraints.from_options(
         data.columns, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
     )
