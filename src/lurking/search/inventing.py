@@ -9,6 +9,8 @@ it exceeds its standard error. The loop ends when none does, so the outcome is n
 from __future__ import annotations
 
 import itertools
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import final
@@ -32,6 +34,8 @@ from lurking.search.surgery import dimension, with_merged_hidden, without_hidden
 REFINING_ROUNDS = 8
 REFINING_RESTARTS = 4
 START = "start"
+GLANCING = 0.3
+"""Share of the time left that goes to a first look at all proposals."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ class _Invention:
         current = self.now
         room = self.rules.most_hidden - len(current.hidden)
         refined = [self.refined(trial) for trial in self.tried(proposer, room)]
-        for candidate in self.top(self.distinct(refined), self.rules.sampled):
+        for candidate in self.worth_sampling(self.top(self.distinct(refined), self.rules.sampled)):
             self.consider(candidate.dag, candidate.source)
         if self.now is current:
             return False
@@ -145,20 +149,41 @@ class _Invention:
         return singles + self.best_trials(trials, proposer.pairs(self.now, groups))
 
     def best_trials(self, trials: LocalTrials, proposals: Sequence[Proposal]) -> list[LocalTrial]:
-        """Return the best different trials of some proposals."""
-        self.announce(f"{len(self.now.hidden) + 1} hidden, proposals", len(proposals))
+        """Return the best different trials of some proposals: all at a glance, the most promising in full.
+
+        With a time limit the glances take three tenths of what is left, so that something is judged at all.
+        """
+        left = self.clock.left
+        enough = math.inf if left is None else time.monotonic() + GLANCING * left
+        glances = self.attempts(trials, proposals, enough, quick=True)
+        places = sorted(glances, key=lambda place: (-glances[place].gain, place))
+        chosen = [proposals[place] for place in places[: 2 * self.rules.refined]]
+        full = self.attempts(
+            trials, chosen, math.inf if left is None else time.monotonic() + GLANCING * left, quick=False
+        )
         found: dict[Dag, LocalTrial] = {}
-        for number, proposal in enumerate(proposals):
-            if self.clock.is_over:
-                break
-            trial = trials.trial(proposal)
-            self.n_fitted += 1
-            self.rules.progress.update(number + 1)
-            if trial is not None:
-                key = trial.dag.canonical()
-                if key not in found or trial.gain > found[key].gain:
-                    found[key] = trial
+        for trial in [*full.values(), *(glances[place] for place in places[: self.rules.refined])]:
+            key = trial.dag.canonical()
+            if key not in found or trial.gain > found[key].gain:
+                found[key] = trial
         return sorted(found.values(), key=lambda trial: (-trial.gain, str(trial.dag)))[: self.rules.refined]
+
+    def attempts(
+        self, trials: LocalTrials, proposals: Sequence[Proposal], enough: float, quick: bool
+    ) -> dict[int, LocalTrial]:
+        """Return {place of the proposal: its trial} of those tried in time."""
+        what = "proposals" if quick else "best proposals"
+        self.announce(f"{len(self.now.hidden) + 1} hidden, {what}", len(proposals))
+        found: dict[int, LocalTrial] = {}
+        for place, proposal in enumerate(proposals):
+            if self.clock.is_over or time.monotonic() > enough:
+                break
+            trial = trials.trial(proposal, quick)
+            self.n_fitted += 1
+            self.rules.progress.update(place + 1)
+            if trial is not None:
+                found[place] = trial
+        return found
 
     @property
     def now(self) -> Dag:
@@ -188,6 +213,17 @@ class _Invention:
             number = len(candidate.dag.hidden)
             taken[number] = taken.get(number, 0) + 1
             if taken[number] <= count:
+                result.append(candidate)
+        return result
+
+    def worth_sampling(self, ranked: Sequence[_Candidate]) -> list[_Candidate]:
+        """Return the best of each number of hidden variables, and of the others those near the best of all."""
+        seen: set[int] = set()
+        result = []
+        for candidate in ranked:
+            is_first = len(candidate.dag.hidden) not in seen
+            seen.add(len(candidate.dag.hidden))
+            if is_first or candidate.cheap > ranked[0].cheap - CONTENDER:
                 result.append(candidate)
         return result
 

@@ -25,6 +25,8 @@ LEAST_NEIGHBOURS = 3
 """A hidden variable with two neighbours only restates their table."""
 ROUNDS = 8
 RESTARTS = 3
+QUICK_ROUNDS = 3
+QUICK_STATES = 3
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,16 @@ class LocalTrials:
         self._bases: dict[frozenset[str], float] = {}
         self._judges: dict[tuple[str, ...], Judge] = {}
 
-    def trial(self, proposal: Proposal) -> LocalTrial | None:
-        """Return the refined proposal; None where nothing is left of it or it is too large."""
+    def trial(self, proposal: Proposal, quick: bool = False) -> LocalTrial | None:
+        """Return the refined proposal; None where nothing is left of it or it is too large.
+
+        A `quick` one has three states and a few rounds of structural EM, enough to see which proposals are worth more.
+        """
         nodes = self.concerned(proposal)
         inside = _restricted(proposal.dag, {*nodes, *proposal.invented})
         try:
             base = self.base(nodes)
-            found = self.refined(inside, proposal.invented)
+            found = self.glanced(inside, proposal.invented) if quick else self.refined(inside, proposal.invented)
         except (TooLarge, StructureError):
             return None
         if found is None:
@@ -119,6 +124,12 @@ class LocalTrials:
                 dag = fewer
         return (dag, judge.cheap(dag)) if has_enough_neighbours(dag) else None
 
+    def glanced(self, start: Dag, invented: tuple[str, ...]) -> tuple[Dag, float] | None:
+        """Return the structure after a few rounds of structural EM with three states, and its cheap score."""
+        states = min(QUICK_STATES, self.most_states)
+        dag = self.rearranged(start.with_hidden(dict.fromkeys(invented, states)), QUICK_ROUNDS)
+        return (dag, self.judge_of(dag).cheap(dag)) if has_enough_neighbours(dag) else None
+
     def resized(self, dag: Dag, invented: tuple[str, ...]) -> Dag:
         """Return the structure with the best numbers of states of the new variables that are left."""
         judge = self.judge_of(dag)
@@ -127,7 +138,7 @@ class LocalTrials:
                 dag = best_states(judge, dag, name, self.most_states)
         return dag
 
-    def rearranged(self, dag: Dag) -> Dag:
+    def rearranged(self, dag: Dag, rounds: int = ROUNDS) -> Dag:
         """Return the structure after structural EM on its own columns."""
         judge = self.judge_of(dag)
         found = structural_em(
@@ -136,7 +147,7 @@ class LocalTrials:
             score="vb",
             prior=judge.prior,
             constraints=extended(_restricted_rules(self.constraints, dag), dag),
-            max_rounds=ROUNDS,
+            max_rounds=rounds,
             restarts=RESTARTS,
             patience=3,
             perturbations=0,
