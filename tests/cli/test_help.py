@@ -21,7 +21,17 @@ def words_of(text):
 
 
 def test_the_verbs():
-    assert list(COMMANDS) == ["fit", "score", "compare", "predict", "sample", "calibrate", "reproduce", "demo"]
+    assert list(COMMANDS) == [
+        "fit",
+        "score",
+        "compare",
+        "search",
+        "predict",
+        "sample",
+        "calibrate",
+        "reproduce",
+        "demo",
+    ]
 
 
 @pytest.mark.parametrize("words", [(), ("--help",)])

@@ -23,6 +23,7 @@ from lurking.cli.predict import predict
 from lurking.cli.reproduce import reproduce
 from lurking.cli.sample import sample
 from lurking.cli.score import score
+from lurking.cli.search import search
 from lurking.errors import LurkingError, LurkingWarning
 
 EXIT_BAD_INPUT = 2
@@ -40,7 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (fit, score, compare, predict, sample, calibrate, reproduce, demo):
+for verb in (fit, score, compare, search, predict, sample, calibrate, reproduce, demo):
     app.command(verb.__name__)(verb)
 
 

@@ -12,18 +12,24 @@ import numpy as np
 from lurking.data.frames import pandas_frame
 from lurking.data.table import Table, as_table
 from lurking.errors import OptionError, StructureError, UnknownNameError
+from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
 from lurking.graph.equivalence import Cpdag, cpdag
+from lurking.inference.problem import check_columns
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, seed_sequence
+from lurking.runtime.store import Store
 from lurking.search.constraints import Arcs, Constraints
+from lurking.search.contenders import Invented, Trial
 from lurking.search.exhaustive import edge_probabilities, optimum
 from lurking.search.families import FamilyScorer, FamilyScores
 from lurking.search.greedy import ClimbRules, Searched, Step, climb
+from lurking.search.hidden import HiddenSearch, check_room, checked_limit, room_for
+from lurking.search.posterior import StructurePosterior
 from lurking.search.trees import tree
 from lurking.types import FloatArray, Frame, read_only
 
@@ -38,19 +44,25 @@ class SearchResult:
     Attributes
     ----------
     best : the structure with the highest score that was met.
-    score : its score, on the scale of ln p(data | structure), every constant kept.
+    score : its score, on the scale of ln p(data | structure), every constant kept; with hidden variables or empty
+        cells the evidence, exact or sampled.
     scored_by : name of the score.
     status : why the search ended; OPTIMUM is the only one that promises that nothing is better.
-    history : every move with the score after it; empty for method="exact".
-    n_evaluated : number of families that were scored.
+    history : every move with the score after it, empty for method="exact"; with hidden variables or empty cells every
+        structure that was judged.
+    n_evaluated : number of families that were scored; with hidden variables or empty cells structures that were fitted.
+    evidence : `score` with its standard error and kind; None in a search on complete columns alone.
+    posterior : over the structures that were judged, by exact or sampled evidence; None likewise.
     """
 
     best: Dag
     score: float
     scored_by: str
     status: Status
-    history: tuple[Step, ...] = field(repr=False)
+    history: tuple[Step, ...] | tuple[Trial, ...] = field(repr=False)
     n_evaluated: int
+    evidence: Evidence | None = None
+    posterior: StructurePosterior | None = field(default=None, repr=False)
 
     @cached_property
     def cpdag(self) -> Cpdag:
@@ -58,6 +70,8 @@ class SearchResult:
         return cpdag(self.best)
 
     def __str__(self) -> str:
+        if self.evidence is not None:
+            return f"{self.best}\n{self.evidence}; structures judged: {len(self.history)}; {self.status.sentence}"
         return (
             f"{self.best}\n{self.scored_by} = {self.score:.4f}, {self.n_evaluated} families scored, "
             f"{len(self.history)} moves; {self.status.sentence}"
@@ -95,7 +109,7 @@ class EdgePosterior:
 def search(
     table: Any,
     hidden: int | str = 0,
-    score: str = "bdeu",
+    score: str | None = None,
     *,
     prior: Prior | float | None = None,
     max_parents: int | None = None,
@@ -111,15 +125,19 @@ def search(
     workers: int | None = None,
     stop: StopFlag | None = None,
     progress: Progress | None = None,
+    max_states: int = 8,
+    target: float = 0.3,
+    store: Store | None = None,
 ) -> SearchResult:
-    """Find the structure of highest score on a complete table.
+    """Find the structure of highest score, with hidden variables if the evidence speaks for them.
 
     Parameters
     ----------
-    table : a Table, a pandas/polars/Arrow frame, a 2-d array, or the path of a file; no cell may be empty.
-    hidden : number of hidden variables; 0.
+    table : a Table, a pandas/polars/Arrow frame, a 2-d array, or the path of a file.
+    hidden : the most hidden variables that may be invented; "auto" is 3, or fewer where the data cannot carry them.
     score : "bdeu" (`prior` is the equivalent sample size, 1 by default), "bd" (`prior` is the pseudo-count of every
-        cell, 1 by default, the K2 score) or "bic" (no prior). A Prior.symmetric, .jeffreys or .bdeu may be given.
+        cell, 1 by default, the K2 score) or "bic" (no prior). A Prior.symmetric, .jeffreys or .bdeu may be given. By
+        default "bdeu" on complete columns alone, and "bd" with hidden variables or empty cells, which need a prior.
     max_parents : the most parents of a variable; None for no limit.
     required, forbidden : arcs as (parent, child) pairs or as text, "a -> b c".
     tiers : lists of names; no arc leads from a later list to an earlier one.
@@ -128,10 +146,11 @@ def search(
     restarts : climbs from perturbed best structures; 100 for "tabu", 0 for "greedy".
     patience : steps without a new best before a climb ends; 10 for "tabu", 0 for "greedy".
     time_limit : seconds after which the best structure so far is returned.
-    workers : threads for the first pass over all pairs; they never change a result.
+    workers : threads; they never change a result.
+    max_states, target, store : with hidden variables or empty cells: the most states of a hidden variable, the
+        standard error of sampled evidence to go on for, and where evidence is kept to be found again.
     """
-    if hidden != 0 or isinstance(hidden, bool):
-        raise OptionError(f"hidden is {hidden!r}; not yet: hidden must be 0, a search over observed variables alone")
+    most = checked_limit(hidden)
     if method not in METHODS:
         raise UnknownNameError("search method", method, tuple(METHODS))
     own = {"start": start, "restarts": restarts, "patience": patience, "time_limit": time_limit}
@@ -140,10 +159,35 @@ def search(
             if value is not None:
                 raise OptionError(f"{name} is {value!r}, but method='exact' considers all structures; leave it out")
     data = as_table(table)
-    scorer = FamilyScores(data, score, prior)
+    check_columns(Dag(data.columns), data)
     constraints = Constraints.from_options(
         data.columns, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
     )
+    has_unobserved = most != 0 or any(data[name].n_missing for name in data.columns)
+    if has_unobserved:
+        if method == "exact":
+            raise OptionError("method is 'exact', which knows no hidden variables and no empty cells; use 'tabu'")
+        counts = _counts(method, restarts, patience)
+        rules = ClimbRules(counts["patience"], counts["restarts"], seed=seed_sequence(seed), workers=workers)
+        work = HiddenSearch(
+            data,
+            room_for(data) if most is None else check_room(data, most),
+            constraints,
+            score or "bd",
+            prior,
+            rules,
+            start,
+            seed,
+            check_whole("max_states", max_states, 2),
+            target,
+            _seconds(time_limit),
+            stop,
+            progress or Silent(),
+            store,
+        )
+        return _invented(work.run())
+    score = score or "bdeu"
+    scorer = FamilyScores(data, score, prior)
     if method == "exact":
         return _result(optimum(scorer, constraints, stop, progress), score)
     rules = ClimbRules(
@@ -188,6 +232,20 @@ def edge_posterior(
 
 def _result(found: Searched, score: str) -> SearchResult:
     return SearchResult(found.best, found.score, score, found.status, found.history, found.n_evaluated)
+
+
+def _invented(found: Invented) -> SearchResult:
+    evidence = found.evidence
+    return SearchResult(
+        best=found.best,
+        score=evidence.log_z,
+        scored_by=evidence.method,
+        status=found.status,
+        history=found.history,
+        n_evaluated=found.n_fitted,
+        evidence=evidence,
+        posterior=found.posterior,
+    )
 
 
 def _counts(method: str, restarts: int | None, patience: int | None) -> dict[str, int]:

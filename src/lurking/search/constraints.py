@@ -62,6 +62,12 @@ class Constraints:
         allowed = ~(banned | late | needed.T | np.eye(len(place), dtype=np.bool_))
         return cls(tuple(place), read_only(allowed), read_only(needed), limit)
 
+    def restricted(self, names: Sequence[str]) -> Constraints:
+        """Return the rules that concern some of the variables, in the order given."""
+        place = np.ix_(*2 * [[self.variables.index(name) for name in names]])
+        limit = self.max_parents if self.max_parents < len(self.variables) - 1 else len(names) - 1
+        return Constraints(tuple(names), read_only(self.allowed[place]), read_only(self.required[place]), limit)
+
     def check(self, dag: Dag) -> None:
         """Refuse a structure that breaks one of the rules."""
         place = {name: position for position, name in enumerate(self.variables)}

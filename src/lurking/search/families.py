@@ -93,7 +93,7 @@ class FamilyScores:
         if score not in FAMILY_SCORES:
             raise UnknownNameError("family score", score, FAMILY_SCORES)
         self._score = score
-        self._prior = _checked_prior(score, prior)
+        self._prior = prior_of_score(score, prior)
         check_columns(Dag(table.columns), table)
         check_complete(table)
         self._variables = table.columns
@@ -221,7 +221,7 @@ def check_complete(table: Table) -> None:
         )
 
 
-def _checked_prior(score: str, prior: Prior | float | None) -> SymmetricPrior | BDeuPrior | None:
+def prior_of_score(score: str, prior: Prior | float | None) -> SymmetricPrior | BDeuPrior | None:
     """Return the prior that a family score uses; a number is λ for "bd" and the equivalent sample size for "bdeu"."""
     if score == "bic":
         if prior is not None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.errors import DataError, OptionError, StructureError, UnknownNameError
+from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.search.api import search
 from lurking.search.families import FamilyScores, score_of
 
@@ -85,8 +85,6 @@ def test_edge_posterior(table):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"hidden": 1}, OptionError, "not yet: hidden must be 0"),
-        ({"hidden": "auto"}, OptionError, "not yet: hidden must be 0"),
         ({"method": "hc"}, UnknownNameError, "tabu, greedy, exact"),
         ({"score": "aic"}, UnknownNameError, "bd, bdeu, bic"),
         ({"method": "exact", "time_limit": 3.0}, OptionError, "considers all structures"),
@@ -115,10 +113,16 @@ def test_the_package_is_the_function():
     assert lurking.search.greedy.climb.__module__ == "lurking.search.greedy"
 
 
-def test_empty_cells_are_counted():
+def test_empty_cells_are_searched_by_sampled_evidence():
     holes = lk.Table.from_rows([(0, None), (1, 0)], ["a", "b"], levels={"a": [0, 1], "b": [0, 1]})
-    with pytest.raises(DataError, match="1 of 4 cells are empty"):
-        lk.search(holes)
+    result = lk.search(holes, target=1.0)
+    assert result.evidence is not None
+    exact = lk.score(result.best, holes, "exact")
+    assert result.score == pytest.approx(exact.log_z, abs=4.0 * (result.evidence.std_error or 1e-9))
+
+
+def test_numbers_are_refused():
     numbers = lk.Table.from_columns({"a": [0.5, 1.5], "b": [0, 1]}, continuous=["a"])
-    with pytest.raises(DataError, match="continuous"):
-        lk.search(numbers)
+    for hidden in (0, 1):
+        with pytest.raises(lk.LurkingError, match="continuous"):
+            lk.search(numbers, hidden=hidden)

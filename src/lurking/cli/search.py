@@ -1,0 +1,203 @@
+"""`lurking search`: the structure that the data hold most evidence for, with hidden variables."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lurking.cli import options as opt
+from lurking.cli import output as out
+from lurking.errors import DataError, OptionError
+from lurking.learn.loop import Status
+from lurking.models.discrete.prior import BDeuPrior, Prior
+from lurking.report.profiles import save_figure
+from lurking.report.structures import plot_structure
+from lurking.runtime.progress import Bar
+from lurking.runtime.store import Store
+from lurking.search.api import SearchResult
+from lurking.search.api import search as search_structures
+from lurking.search.contenders import hidden_part, value_of
+from lurking.search.posterior import StructurePosterior
+
+ArcsOption = list[str] | None
+
+
+def search(
+    data: opt.DataArgument,
+    hidden: Annotated[
+        str,
+        typer.Option("--hidden", metavar="N", help="The most hidden variables: auto (at most 3) or a whole number."),
+    ] = "auto",
+    prior: Annotated[str, typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys.")] = "1.0",
+    max_parents: Annotated[
+        int | None, typer.Option("--max-parents", parser=opt.whole, metavar="N", help="The most parents of a variable.")
+    ] = None,
+    max_states: Annotated[
+        int, typer.Option("--max-states", parser=opt.whole, metavar="N", help="The most states of a hidden variable.")
+    ] = 8,
+    required: Annotated[
+        ArcsOption, typer.Option("--required", metavar="ARCS", help="Arcs that must be there, 'a -> b c'; repeat.")
+    ] = None,
+    forbidden: Annotated[
+        ArcsOption, typer.Option("--forbidden", metavar="ARCS", help="Arcs that must not be there; repeat.")
+    ] = None,
+    tier: Annotated[
+        ArcsOption,
+        typer.Option("--tier", metavar="COLUMNS", help="Columns by commas; no arc leads to an earlier tier; repeat."),
+    ] = None,
+    restarts: Annotated[
+        int, typer.Option("--restarts", parser=opt.whole, metavar="N", help="Climbs after the first one.")
+    ] = 100,
+    time_limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", parser=opt.real, metavar="SECONDS", help="Return the best so far after this."),
+    ] = None,
+    target: Annotated[
+        float, typer.Option("--target", parser=opt.real, metavar="X", help="Standard error of sampled evidence.")
+    ] = 0.3,
+    seed: opt.SeedOption = 0,
+    weights: opt.WeightsOption = None,
+    categorical: opt.CategoricalOption = None,
+    continuous: opt.ContinuousOption = None,
+    na_values: opt.NaValuesOption = None,
+    columns: opt.ColumnsOption = None,
+    drop: opt.DropOption = None,
+    discretise: opt.DiscretiseOption = None,
+    memory: opt.MemoryOption = None,
+    workers: opt.WorkersOption = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the picture and the evidence found so far.")
+    ] = None,
+    json: opt.JsonOption = False,
+) -> None:
+    """Find the structure with the most evidence, hidden variables included."""
+    choices: dict[str, Any] = {"hidden": _limit(hidden), "max_parents": _parents(max_parents), "max_states": max_states}
+    choices |= {"required": "; ".join(required or []), "forbidden": "; ".join(forbidden or [])}
+    choices |= {"tiers": [opt.listed([each]) for each in tier or []], "restarts": restarts, "target": target}
+    choices |= {"time_limit": _seconds(time_limit), "seed": seed, "workers": workers, **_prior(opt.parse_prior(prior))}
+    _make(folder)
+    reading: dict[str, Any] = {"columns": columns, "rules": discretise, "memory": memory}
+    table = opt.read_data(data, weights, categorical, continuous, na_values, drop, **reading)
+    keeping = nullcontext() if folder is None else Store(folder / "search.sqlite")
+    with keeping as store, Bar() as bar:
+        result = search_structures(table, store=store, progress=bar, **choices)
+    picture = _picture(folder, result)
+    if json:
+        about = {"data": out.data_content(data, table), "seed": seed}
+        out.print_json("search", about | _content(result) | {"picture": None if picture is None else str(picture)})
+    else:
+        _print(result, picture)
+    if result.status is Status.INTERRUPTED:
+        kept = "" if folder is None else "; the same command goes on from what is kept"
+        raise out.Interrupted(f"this is the best structure so far{kept}")
+
+
+def _limit(text: str) -> int | str:
+    """Return "auto" or the number of --hidden."""
+    if text.strip().lower() == "auto":
+        return "auto"
+    if not opt.WHOLE_NUMBER.fullmatch(text.strip()):
+        raise OptionError(f"--hidden {text!r} is neither auto nor a whole number; write --hidden auto or --hidden 2")
+    if int(text) < 0:
+        raise OptionError(f"--hidden {text} is below 0; write --hidden 0 for a search without hidden variables")
+    return int(text)
+
+
+def _parents(value: int | None) -> int | None:
+    """Refuse a limit with which no arc is possible."""
+    if value is not None and value < 1:
+        raise OptionError(f"--max-parents {value} leaves no arc to search for; it must be at least 1")
+    return value
+
+
+def _seconds(value: float | None) -> float | None:
+    if value is not None and not value > 0.0:
+        raise OptionError(f"--time-limit {value:g} leaves no time; it must be a number of seconds above 0")
+    return value
+
+
+def _prior(prior: Prior) -> dict[str, Any]:
+    """Return the score that goes with a prior, and the prior."""
+    return {"score": "bdeu" if isinstance(prior, BDeuPrior) else "bd", "prior": prior}
+
+
+def _make(folder: Path | None) -> None:
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make {str(folder)!r}: {error.strerror}; choose another folder with --out") from None
+
+
+def _picture(folder: Path | None, result: SearchResult) -> Path | None:
+    """Write the picture of the best structure, and return where it is."""
+    if folder is None:
+        return None
+    path = folder / "structure.png"
+    save_figure(plot_structure(result.best, f"ln p(data | structure) = {_value(result)}"), str(path))
+    return path
+
+
+def _value(result: SearchResult) -> str:
+    return f"{result.score:.2f} exact" if result.evidence is None else value_of(result.evidence)
+
+
+def _print(result: SearchResult, picture: Path | None) -> None:
+    out.say(str(result.best))
+    out.say(f"ln p(data | structure) = {_value(result)}; {result.status.sentence}")
+    if result.posterior is not None:
+        _print_posterior(result.posterior)
+    if picture is not None:
+        out.say(f"picture: {picture}")
+
+
+def _print_posterior(posterior: StructurePosterior) -> None:
+    out.say()
+    rows = [
+        [
+            candidate.name,
+            str(len(candidate.dag.edges)),
+            value_of(candidate.evidence),
+            out.probability(candidate.probability),
+        ]
+        for candidate in posterior.ranked()
+    ]
+    header = ["hidden variables", "arcs", "ln p(data | structure)", "p(structure)"]
+    out.print_table("structures that were judged, equal prior probabilities", header, rows)
+    out.say()
+    rows = [[str(count), out.probability(value)] for count, value in posterior.hidden_probabilities().items()]
+    out.print_table("number of hidden variables, among these", ["hidden", "probability"], rows)
+
+
+def _content(result: SearchResult) -> dict[str, Any]:
+    """Return the result for a JSON document."""
+    content: dict[str, Any] = {
+        "structure": str(result.best),
+        "edges": [list(edge) for edge in result.best.edges],
+        "hidden": dict(result.best.hidden),
+        "score": result.score,
+        "scored_by": result.scored_by,
+        "status": result.status.name,
+        "status_sentence": result.status.sentence,
+    }
+    if result.posterior is None or result.evidence is None:
+        return content
+    contenders = [
+        {
+            "name": candidate.name,
+            "structure": str(candidate.dag),
+            "hidden_part": hidden_part(candidate.dag),
+            "probability": candidate.probability,
+            **out.evidence_content(candidate.evidence),
+        }
+        for candidate in result.posterior.ranked()
+    ]
+    counts = {str(count): value for count, value in result.posterior.hidden_probabilities().items()}
+    return content | {
+        "evidence": out.evidence_content(result.evidence),
+        "contenders": contenders,
+        "hidden_probabilities": counts,
+    }

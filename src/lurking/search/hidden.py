@@ -1,0 +1,192 @@
+"""A search with hidden variables or empty cells: what the data can carry, where it begins, and the loop."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+
+from lurking.data.messages import plain_count
+from lurking.data.table import Table
+from lurking.errors import LurkingWarning, OptionError, StructureError
+from lurking.graph.dag import Dag
+from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
+from lurking.runtime.checks import check_whole
+from lurking.runtime.executor import StopFlag
+from lurking.runtime.progress import Progress, Silent
+from lurking.runtime.rng import Seed
+from lurking.runtime.store import Store
+from lurking.search.clock import Clock
+from lurking.search.constraints import Constraints
+from lurking.search.contenders import Invented
+from lurking.search.families import FamilyScores, prior_of_score
+from lurking.search.greedy import ClimbRules, climb
+from lurking.search.inventing import InventRules, invent
+from lurking.search.judge import TARGET, Judge
+from lurking.search.proposals import extended, least_parameters, most_parameters
+from lurking.search.structural_em import structural_em
+
+AUTO = "auto"
+MOST_HIDDEN = 3
+"""Hidden variables that "auto" invents at most."""
+
+
+def checked_limit(hidden: object) -> int | None:
+    """Return the most hidden variables, None for "auto"."""
+    if hidden == AUTO:
+        return None
+    if isinstance(hidden, str):
+        raise OptionError(f"hidden is {hidden!r}; it must be 'auto' or a whole number of at least 0")
+    return check_whole("hidden", hidden, 0)
+
+
+def why_too_many(table: Table, count: int) -> str | None:
+    """Return why the data cannot carry so many hidden variables, or None where they can.
+
+    A hidden variable with fewer than three neighbours can be left out without a loss, and a tree of `count` inner nodes
+    with three neighbours each has count + 2 leaves. Such a tree with binary inner nodes is the least that is needed.
+    """
+    columns = len(table.columns)
+    if count == 0:
+        return None
+    if columns < count + 2:
+        return f"{columns} columns are too few: {count} hidden variables with three neighbours each need {count + 2}"
+    needed = least_parameters({name: table[name].cardinality for name in table.columns}, count)
+    most = most_parameters(table)
+    if needed > most:
+        what = "rows" if most == table.n else "free cells in the table of all columns"
+        return f"the least model with so many has {needed} parameters, and there are {plain_count(most)} {what}"
+    return None
+
+
+def check_room(table: Table, count: int) -> int:
+    """Return the number of hidden variables, or refuse it with the reason."""
+    reason = why_too_many(table, count)
+    if reason is not None:
+        raise OptionError(f"hidden is {count}; {reason}; ask for fewer, or use 'auto'")
+    return count
+
+
+def room_for(table: Table) -> int:
+    """Return how many hidden variables "auto" may invent; a warning says so where it is none."""
+    for count in range(MOST_HIDDEN, 0, -1):
+        if why_too_many(table, count) is None:
+            return count
+    warnings.warn(f"no hidden variable is tried: {why_too_many(table, 1)}", LurkingWarning, stacklevel=2)
+    return 0
+
+
+@final
+@dataclass(frozen=True)
+class HiddenSearch:
+    """A search with at most `most_hidden` hidden variables; `run` does it.
+
+    score and prior are those of `lurking.search`; "bic" is refused, since it has no prior and so no evidence.
+    """
+
+    table: Table
+    most_hidden: int
+    constraints: Constraints
+    score: str = "bd"
+    prior: Prior | float | None = None
+    rules: ClimbRules = field(default_factory=ClimbRules)
+    start: Dag | str | None = None
+    seed: Seed = 0
+    max_states: int = 8
+    target: float = TARGET
+    time_limit: float | None = None
+    stop: StopFlag | None = None
+    progress: Progress = field(default_factory=Silent)
+    store: Store | None = None
+
+    def run(self) -> Invented:
+        """Search without hidden variables first, then invent."""
+        prior = self.checked_prior()
+        start = self.checked_start()
+        with Clock(self.time_limit, self.stop) as clock:
+            judge = Judge(
+                self.table,
+                prior,
+                seed=self.seed,
+                target=self.target,
+                workers=self.rules.workers,
+                stop=clock.stop,
+                store=self.store,
+            )
+            base = self.searched(Dag(self.table.columns, _among_columns(start, self.table)), clock, prior)
+            rules = InventRules(
+                self.most_hidden,
+                self.max_states,
+                scored=(self.score, self.weight(prior)),
+                progress=self.progress,
+            )
+            starts = [base, start] if start.hidden else [base]
+            without = None if self.has_empty_cells else lambda dag: self.climbed(dag, clock, ClimbRules(patience=10))
+            return invent(starts, self.constraints, judge, rules, clock, without)
+
+    @property
+    def has_empty_cells(self) -> bool:
+        """Whether some cell is empty."""
+        return any(self.table[name].n_missing for name in self.table.columns)
+
+    def checked_prior(self) -> SymmetricPrior | BDeuPrior:
+        """Return the prior of the score."""
+        made = prior_of_score(self.score, self.prior)
+        if made is None:
+            raise OptionError(
+                "score is 'bic', which has no prior, so hidden variables and empty cells have no evidence to be judged "
+                "by; use score='bd' or 'bdeu'"
+            )
+        return made
+
+    def weight(self, prior: SymmetricPrior | BDeuPrior) -> float:
+        """Return the number that stands for the prior in a family score."""
+        return prior.equivalent_sample_size if isinstance(prior, BDeuPrior) else prior.pseudo_count
+
+    def checked_start(self) -> Dag:
+        """Return where to begin: the required arcs alone, or the structure given, which may have hidden variables."""
+        names = self.table.columns
+        if self.start is None or self.start == "empty":
+            return Dag(names, [(names[x], names[y]) for y, x in np.argwhere(self.constraints.required.T)])
+        if self.start == "tree":
+            raise OptionError("start is 'tree', which needs complete columns alone; start from 'empty' or a structure")
+        given = (Dag.parse(self.start) if isinstance(self.start, str) else self.start).bind(names)
+        strange = sorted(set(given.observed) - set(names))
+        if strange:
+            raise StructureError(f"the start has {', '.join(map(repr, strange))}, which the data do not have")
+        whole = Dag((*names, *given.hidden), given.edges, given.hidden)
+        extended(self.constraints, whole).check(whole)
+        if len(whole.hidden) > self.most_hidden:
+            raise OptionError(
+                f"the start has {len(whole.hidden)} hidden variables, and hidden is {self.most_hidden}; raise hidden"
+            )
+        return whole
+
+    def searched(self, start: Dag, clock: Clock, prior: Prior) -> Dag:
+        """Return the best structure found without hidden variables."""
+        if not self.has_empty_cells:
+            return self.climbed(start, clock, self.rules)
+        found = structural_em(
+            self.table,
+            start,
+            score="vb",
+            prior=prior,
+            constraints=self.constraints,
+            seed=self.seed,
+            stop=clock.stop,
+            time_limit=clock.left,
+            workers=self.rules.workers,
+        )
+        return found.best
+
+    def climbed(self, start: Dag, clock: Clock, rules: ClimbRules) -> Dag:
+        """Return the end of a climb on complete columns."""
+        scorer = FamilyScores(self.table, self.score, self.prior)
+        return climb(scorer, start, self.constraints, replace(rules, time_limit=clock.left, stop=clock.stop)).best
+
+
+def _among_columns(dag: Dag, table: Table) -> list[tuple[str, str]]:
+    """Return the arcs between columns."""
+    return [pair for pair in dag.edges if pair[0] in table.columns and pair[1] in table.columns]

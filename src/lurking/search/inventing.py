@@ -1,0 +1,378 @@
+"""Inventing hidden variables: propose, refine by structural EM, choose the states, accept by sampled evidence.
+
+The loop begins with the best structure found without hidden variables. Each round proposes hidden variables at
+signatures and in canonical places, sorts the proposals by a cheap score, refines the best of them, and compares the
+best of those with the current structure by evidence that is exact or sampled, never a bound. A difference counts when
+it exceeds its standard error. The loop ends when none does, so the outcome is never below the structure it began with.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+from lurking.data.table import Table
+from lurking.errors import TooLarge
+from lurking.evidence.base import Evidence
+from lurking.graph.dag import Dag
+from lurking.learn.loop import Status
+from lurking.runtime.progress import Progress, Silent
+from lurking.search.cardinality import CONTENDER, MOST_STATES, scan_states
+from lurking.search.clock import Clock
+from lurking.search.constraints import Constraints
+from lurking.search.contenders import Invented, Trial, around, posterior_over
+from lurking.search.judge import Judge, is_better
+from lurking.search.local_trials import LocalTrial, LocalTrials, has_enough_neighbours
+from lurking.search.proposals import MOST_SPLIT_MEMBERS, Proposal, Proposer, extended, most_parameters
+from lurking.search.structural_em import structural_em
+from lurking.search.surgery import dimension, with_merged_hidden, without_hidden
+
+REFINING_ROUNDS = 8
+REFINING_RESTARTS = 4
+START = "start"
+GLANCING = 0.3
+"""Share of the time left that goes to a first look at all proposals."""
+
+
+@dataclass(frozen=True)
+class InventRules:
+    """How far to go.
+
+    most_hidden : the most hidden variables.
+    most_states : the most states of each.
+    refined : proposals of one and of two hidden variables that structural EM refines among all variables in a round.
+    sampled : refined ones of each number of hidden variables that are judged by sampled evidence in a round.
+    """
+
+    most_hidden: int
+    most_states: int = MOST_STATES
+    refined: int = 4
+    sampled: int = 2
+    scored: tuple[str, float] = ("bd", 1.0)
+    """Name and weight of the family score that goes with the prior."""
+    progress: Progress = field(default_factory=Silent)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A proposal on its way, with its cheap score."""
+
+    dag: Dag
+    source: str
+    invented: tuple[str, ...]
+    cheap: float
+
+
+def invent(
+    starts: Sequence[Dag],
+    constraints: Constraints,
+    judge: Judge,
+    rules: InventRules,
+    clock: Clock,
+    without: Callable[[Dag], Dag] | None = None,
+) -> Invented:
+    """Return the best structure with at most `most_hidden` hidden variables that the loop meets.
+
+    starts : structures to begin with, of which that of highest evidence is the current one.
+    judge : holds the data, the prior and the stop flag of the clock.
+    without : given a structure over the columns, searches on from there without hidden variables; it makes sure that
+        a hidden variable is not accepted for what better arcs among the columns do as well.
+    """
+    work = _Invention(constraints, judge, rules, clock, without)
+    work.run(starts)
+    return work.outcome()
+
+
+@final
+class _Invention:
+    """Where the loop is."""
+
+    def __init__(
+        self,
+        constraints: Constraints,
+        judge: Judge,
+        rules: InventRules,
+        clock: Clock,
+        without: Callable[[Dag], Dag] | None,
+    ) -> None:
+        self.table: Table = judge.table
+        self.constraints, self.judge, self.rules, self.clock = constraints, judge, rules, clock
+        self.without = without
+        self.history: list[Trial] = []
+        self.current: Dag | None = None
+        self.n_fitted = 0
+
+    def run(self, starts: Sequence[Dag]) -> None:
+        """Judge the starts, then add hidden variables as long as evidence speaks for them."""
+        try:
+            for start in starts:
+                self.consider(start, START)
+            if self.rules.most_hidden == 0 or self.clock.is_over:
+                return
+            proposer = Proposer(self.table, self.constraints)
+            while not self.clock.is_over and self.advanced(proposer):
+                pass
+        except KeyboardInterrupt:
+            self.clock.stop.set()
+        finally:
+            self.rules.progress.end()
+
+    def advanced(self, proposer: Proposer) -> bool:
+        """Do one round; return whether another one has a sense."""
+        current = self.now
+        room = self.rules.most_hidden - len(current.hidden)
+        refined = [self.refined(trial) for trial in self.tried(proposer, room)]
+        for candidate in self.worth_sampling(self.top(self.distinct(refined), self.rules.sampled)):
+            self.consider(candidate.dag, candidate.source)
+        if self.now is current:
+            return False
+        self.varied(proposer)
+        self.simplified()
+        return len(self.now.hidden) < self.rules.most_hidden and self.now is not current
+
+    def tried(self, proposer: Proposer, room: int) -> list[LocalTrial]:
+        """Return the proposals that gain most among their own variables, best first, singles and then pairs."""
+        trials = LocalTrials(self.now, self.constraints, self.judge, self.rules.scored, self.rules.most_states)
+        singles = self.best_trials(trials, proposer.proposals(self.now))
+        if room < 2:
+            return singles
+        groups = dict.fromkeys(
+            tuple(node for node in self.now.observed if node in around(trial.dag, trial.invented[0]))
+            for trial in singles[: self.rules.refined]
+        )
+        if len(self.now.observed) <= MOST_SPLIT_MEMBERS:
+            groups[self.now.observed] = None
+        return singles + self.best_trials(trials, proposer.pairs(self.now, groups))
+
+    def best_trials(self, trials: LocalTrials, proposals: Sequence[Proposal]) -> list[LocalTrial]:
+        """Return the best different trials of some proposals: all at a glance, the most promising in full.
+
+        With a time limit the glances take three tenths of what is left, so that something is judged at all.
+        """
+        left = self.clock.left
+        enough = math.inf if left is None else time.monotonic() + GLANCING * left
+        glances = self.attempts(trials, proposals, enough, quick=True)
+        places = sorted(glances, key=lambda place: (-glances[place].gain, place))
+        chosen = [proposals[place] for place in places[: 2 * self.rules.refined]]
+        full = self.attempts(
+            trials, chosen, math.inf if left is None else time.monotonic() + GLANCING * left, quick=False
+        )
+        found: dict[Dag, LocalTrial] = {}
+        for trial in [*full.values(), *(glances[place] for place in places[: self.rules.refined])]:
+            key = trial.dag.canonical()
+            if key not in found or trial.gain > found[key].gain:
+                found[key] = trial
+        return sorted(found.values(), key=lambda trial: (-trial.gain, str(trial.dag)))[: self.rules.refined]
+
+    def attempts(
+        self, trials: LocalTrials, proposals: Sequence[Proposal], enough: float, quick: bool
+    ) -> dict[int, LocalTrial]:
+        """Return {place of the proposal: its trial} of those tried in time."""
+        what = "proposals" if quick else "best proposals"
+        self.announce(f"{len(self.now.hidden) + 1} hidden, {what}", len(proposals))
+        found: dict[int, LocalTrial] = {}
+        for place, proposal in enumerate(proposals):
+            if self.clock.is_over or time.monotonic() > enough:
+                break
+            trial = trials.trial(proposal, quick)
+            self.n_fitted += 1
+            self.rules.progress.update(place + 1)
+            if trial is not None:
+                found[place] = trial
+        return found
+
+    @property
+    def now(self) -> Dag:
+        """The best structure so far."""
+        assert self.current is not None, "nothing was judged"
+        return self.current
+
+    def candidate(self, dag: Dag, source: str, invented: tuple[str, ...]) -> _Candidate | None:
+        """Return a structure with its cheap score; None where it cannot be computed or no hidden variable is left."""
+        kept = dag.pruned()
+        if len(kept.hidden) <= len(self.now.hidden) or not has_enough_neighbours(kept) or not self.fits_data(kept):
+            return None
+        try:
+            cheap = self.judge.cheap(kept)
+        except TooLarge:
+            return None
+        self.n_fitted += 1
+        return _Candidate(kept, source, tuple(name for name in invented if name in kept.hidden), cheap)
+
+    def top(self, candidates: Iterable[_Candidate | None], count: int) -> list[_Candidate]:
+        """Return the best of each number of hidden variables, the best of all first."""
+        known = [candidate for candidate in candidates if candidate is not None]
+        known.sort(key=lambda candidate: (-candidate.cheap, str(candidate.dag)))
+        taken: dict[int, int] = {}
+        result = []
+        for candidate in known:
+            number = len(candidate.dag.hidden)
+            taken[number] = taken.get(number, 0) + 1
+            if taken[number] <= count:
+                result.append(candidate)
+        return result
+
+    def worth_sampling(self, ranked: Sequence[_Candidate]) -> list[_Candidate]:
+        """Return the best of each number of hidden variables, and of the others those near the best of all."""
+        seen: set[int] = set()
+        result = []
+        for candidate in ranked:
+            is_first = len(candidate.dag.hidden) not in seen
+            seen.add(len(candidate.dag.hidden))
+            if is_first or candidate.cheap > ranked[0].cheap - CONTENDER:
+                result.append(candidate)
+        return result
+
+    def distinct(self, candidates: Iterable[_Candidate | None]) -> list[_Candidate]:
+        """Return each structure once, with the best cheap score it got."""
+        found: dict[Dag, _Candidate] = {}
+        for candidate in candidates:
+            if candidate is not None:
+                key = candidate.dag.canonical()
+                if key not in found or candidate.cheap > found[key].cheap:
+                    found[key] = candidate
+        return list(found.values())
+
+    def refined(self, trial: LocalTrial) -> _Candidate | None:
+        """Return a trial after structural EM among all variables, the choice of states, and again if these changed."""
+        if self.clock.is_over:
+            return None
+        self.announce(f"{len(self.now.hidden) + 1} hidden, refining", 1)
+        dag = self.rearranged(trial.dag)
+        sized = dag
+        for name in trial.invented:
+            if name in sized.hidden and not self.clock.is_over:
+                sized = self.resized(sized, name)
+        if sized.hidden != dag.hidden and not self.clock.is_over:
+            sized = self.rearranged(sized)
+        return self.candidate(sized, trial.source, trial.invented)
+
+    def rearranged(self, dag: Dag) -> Dag:
+        """Return the structure after structural EM; as it is when the time is over."""
+        if self.clock.is_over:
+            return dag
+        found = structural_em(
+            self.table,
+            dag,
+            score="vb",
+            prior=self.judge.prior,
+            constraints=extended(self.constraints, dag),
+            max_rounds=REFINING_ROUNDS,
+            restarts=REFINING_RESTARTS,
+            patience=3,
+            perturbations=0,
+            seed=self.judge.seed,
+            stop=self.clock.stop,
+            time_limit=self.clock.left,
+            workers=self.judge.workers,
+        )
+        self.n_fitted += len(found.history)
+        self.judge.remember(found.fit)
+        return found.best.pruned()
+
+    def resized(self, dag: Dag, name: str) -> Dag:
+        """Return the structure with the number of states of highest cheap score."""
+        scores = scan_states(self.judge, dag, name, self.rules.most_states)
+        self.n_fitted += len(scores)
+        best = max(scores, key=lambda states: (scores[states], -states)) if scores else dag.hidden[name]
+        return dag.with_hidden({name: best})
+
+    def varied(self, proposer: Proposer) -> None:
+        """Judge the neighbours of the accepted structure: other numbers of states, arcs between hidden variables."""
+        dag = self.now
+        others = [dag.with_hidden({name: states + step}) for name, states in dag.hidden.items() for step in (-1, 1)]
+        others = [other for other in others if all(2 <= r <= self.rules.most_states for r in other.hidden.values())]
+        others = [other for other in others if self.fits_data(other)]
+        mark = self.judge.cheap(dag)
+        for other in others + proposer.variants(dag):
+            if self.clock.is_over:
+                return
+            self.n_fitted += 1
+            try:
+                is_near = self.judge.cheap(other) > mark - CONTENDER
+            except TooLarge:
+                continue
+            if is_near:
+                self.consider(other, "another number of states" if other.edges == dag.edges else "joined")
+
+    def simplified(self) -> None:
+        """Keep a hidden variable only if the evidence for it is beyond the error.
+
+        Every structure with one hidden variable less, left out or merged with another one, is refined and judged.
+        """
+        dag = self.now
+        fewer = [without_hidden(dag, name) for name in dag.hidden]
+        fewer += [
+            merged for pair in itertools.combinations(dag.hidden, 2) if (merged := with_merged_hidden(dag, *pair))
+        ]
+        for start in fewer:
+            if self.clock.is_over:
+                return
+            if not start.hidden and self.without is not None:
+                other = self.without(Dag(self.table.columns, start.edges))
+            else:
+                other = self.rearranged(start)
+                for name in dict(other.hidden):
+                    other = self.resized(other, name)
+            if has_enough_neighbours(other):
+                self.consider(other, "one hidden variable less", simpler=True)
+
+    def consider(self, dag: Dag, source: str, simpler: bool = False) -> None:
+        """Judge a structure, and make it the current one when its evidence is above by more than the errors.
+
+        One that is `simpler` becomes the current one unless the current one is above by more than the errors.
+        """
+        if self.current is not None and (self.clock.is_over or self.is_known(dag)):
+            return
+        self.announce(f"{len(dag.hidden)} hidden, sampling", 1)
+        try:
+            evidence = self.judge.evidence(dag)
+        except TooLarge:
+            return
+        if evidence.status is Status.INTERRUPTED and self.current is not None:
+            return
+        if self.current is None:
+            is_kept = True
+        elif simpler and len(dag.hidden) < len(self.now.hidden):
+            is_kept = not is_better(self.best_evidence, evidence) and not self.is_below_start(evidence)
+        else:
+            is_kept = is_better(evidence, self.best_evidence)
+        self.history.append(Trial(dag, source, evidence, is_kept))
+        if is_kept:
+            self.current = dag
+
+    def fits_data(self, dag: Dag) -> bool:
+        """Whether the data can carry the parameters of a structure."""
+        sizes = {name: self.table[name].cardinality for name in self.table.columns}
+        return dimension(dag, sizes) <= most_parameters(self.table)
+
+    def is_known(self, dag: Dag) -> bool:
+        """Whether the structure was judged before."""
+        return any(dag.same_structure(trial.dag) for trial in self.history)
+
+    def is_below_start(self, evidence: Evidence) -> bool:
+        """Whether evidence is below that of one of the starts."""
+        return any(trial.source == START and trial.evidence.log_z > evidence.log_z for trial in self.history)
+
+    @property
+    def best_evidence(self) -> Evidence:
+        """The evidence of the current structure."""
+        return next(trial.evidence for trial in reversed(self.history) if trial.is_kept)
+
+    def announce(self, what: str, total: int) -> None:
+        """Tell the progress what is done next, beside the best so far."""
+        best = f" (best so far {self.best_evidence.log_z:.1f}, {len(self.now.hidden)} hidden)" if self.current else ""
+        self.rules.progress.end()
+        self.rules.progress.begin(what + best, total)
+
+    def outcome(self) -> Invented:
+        """Return the result."""
+        if self.current is None:
+            raise KeyboardInterrupt
+        status = self.clock.ending or Status.LOCAL_OPTIMUM
+        posterior = posterior_over(self.history)
+        return Invented(self.now, self.best_evidence, posterior, tuple(self.history), self.n_fitted, status)

@@ -1,0 +1,215 @@
+"""What a hidden variable gains among the variables it concerns, found on these columns alone.
+
+A proposal takes arcs away that the data may need, so its score before anything is repaired says little; and repairing
+it among all variables takes long. Among the few variables that it touches both are cheap: the best structure without
+the new variable is searched again on their columns, and the proposal is refined there by structural EM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from lurking.errors import CycleError, StructureError, TooLarge
+from lurking.graph.dag import Dag
+from lurking.search.cardinality import scan_states
+from lurking.search.constraints import Constraints
+from lurking.search.families import FamilyScores
+from lurking.search.greedy import ClimbRules, climb
+from lurking.search.judge import Judge
+from lurking.search.proposals import Proposal, extended
+from lurking.search.structural_em import structural_em
+
+MOST_COLUMNS = 12
+LEAST_NEIGHBOURS = 3
+"""A hidden variable with two neighbours only restates their table."""
+ROUNDS = 8
+RESTARTS = 3
+QUICK_ROUNDS = 3
+QUICK_STATES = 3
+
+
+@dataclass(frozen=True)
+class LocalTrial:
+    """A proposal refined among its own variables: the gain there in nats, and the structure put back in its place."""
+
+    dag: Dag
+    source: str
+    invented: tuple[str, ...]
+    gain: float
+
+
+@final
+class LocalTrials:
+    """Tries proposals for one current structure; columns and outcomes that come again are looked up."""
+
+    def __init__(
+        self, current: Dag, constraints: Constraints, judge: Judge, scored: tuple[str, float], most: int
+    ) -> None:
+        self.current, self.constraints, self.judge = current, constraints, judge
+        self.score, self.weight = scored
+        self.most_states = most
+        self._bases: dict[frozenset[str], float] = {}
+        self._judges: dict[tuple[str, ...], Judge] = {}
+
+    def trial(self, proposal: Proposal, quick: bool = False) -> LocalTrial | None:
+        """Return the refined proposal; None where nothing is left of it or it is too large.
+
+        A `quick` one has three states and a few rounds of structural EM, enough to see which proposals are worth more.
+        """
+        nodes = self.concerned(proposal)
+        inside = _restricted(proposal.dag, {*nodes, *proposal.invented})
+        try:
+            base = self.base(nodes)
+            found = self.glanced(inside, proposal.invented) if quick else self.refined(inside, proposal.invented)
+        except (TooLarge, StructureError):
+            return None
+        if found is None:
+            return None
+        dag, cheap = found
+        whole = self.transplanted(dag, nodes)
+        left = tuple(name for name in proposal.invented if name in dag.hidden)
+        return None if whole is None or not left else LocalTrial(whole, proposal.source, left, cheap - base)
+
+    def concerned(self, proposal: Proposal) -> set[str]:
+        """Return the nodes of the current structure that a proposal touches, and those joined with two of them."""
+        before, after = set(self.current.edges), set(proposal.dag.edges)
+        touched = {name for arc in before ^ after for name in arc if name not in proposal.invented}
+        near = set(touched)
+        for name in self.current.nodes:
+            joined = {*self.current.parents(name), *self.current.children(name)}
+            if len(joined & touched) >= 2:
+                near.add(name)
+        if len(near) > MOST_COLUMNS:
+            near = touched
+        for hidden in [name for name in near if name in self.current.hidden]:
+            near |= {*self.current.parents(hidden), *self.current.children(hidden)}
+        return near
+
+    def base(self, nodes: set[str]) -> float:
+        """Return the score without the new variable: the best structure over these columns, exact where it can be."""
+        key = frozenset(nodes)
+        if key not in self._bases:
+            start = _restricted(self.current, nodes)
+            judge = self.judge_of(start)
+            is_complete = not any(judge.table[name].n_missing for name in start.observed)
+            if start.hidden or not is_complete:
+                found = self.rearranged(start)
+                self._bases[key] = judge.cheap(found)
+            else:
+                scorer = FamilyScores(judge.table, self.score, self.weight)
+                rules = extended(_restricted_rules(self.constraints, start), start)
+                ordered = Dag(judge.table.columns, start.edges)
+                self._bases[key] = climb(scorer, ordered, _arranged(rules, ordered), ClimbRules(patience=10)).score
+        return self._bases[key]
+
+    def refined(self, start: Dag, invented: tuple[str, ...]) -> tuple[Dag, float] | None:
+        """Return the structure after the choice of states and structural EM, and its cheap score.
+
+        Before arcs are repaired, further states stand in for them; so from the start fewer states are tried as well.
+        """
+        judge = self.judge_of(start)
+        dag = start
+        for name in invented:
+            if judge.stop.is_set:
+                return None
+            dag = best_states(judge, dag, name, self.most_states)
+        dag = self.resized(self.rearranged(dag), invented)
+        for name in invented:
+            while dag.hidden.get(name, 0) > 2 and not judge.stop.is_set:
+                states = {**dag.hidden, name: dag.hidden[name] - 1}
+                fewer = self.rearranged(start.with_hidden({one: states.get(one, 2) for one in start.hidden}))
+                if not judge.cheap(fewer) > judge.cheap(dag):
+                    break
+                dag = fewer
+        return (dag, judge.cheap(dag)) if has_enough_neighbours(dag) else None
+
+    def glanced(self, start: Dag, invented: tuple[str, ...]) -> tuple[Dag, float] | None:
+        """Return the structure after a few rounds of structural EM with three states, and its cheap score."""
+        states = min(QUICK_STATES, self.most_states)
+        dag = self.rearranged(start.with_hidden(dict.fromkeys(invented, states)), QUICK_ROUNDS)
+        return (dag, self.judge_of(dag).cheap(dag)) if has_enough_neighbours(dag) else None
+
+    def resized(self, dag: Dag, invented: tuple[str, ...]) -> Dag:
+        """Return the structure with the best numbers of states of the new variables that are left."""
+        judge = self.judge_of(dag)
+        for name in invented:
+            if name in dag.hidden and not judge.stop.is_set:
+                dag = best_states(judge, dag, name, self.most_states)
+        return dag
+
+    def rearranged(self, dag: Dag, rounds: int = ROUNDS) -> Dag:
+        """Return the structure after structural EM on its own columns."""
+        judge = self.judge_of(dag)
+        found = structural_em(
+            judge.table,
+            dag,
+            score="vb",
+            prior=judge.prior,
+            constraints=extended(_restricted_rules(self.constraints, dag), dag),
+            max_rounds=rounds,
+            restarts=RESTARTS,
+            patience=3,
+            perturbations=0,
+            seed=judge.seed,
+            stop=judge.stop,
+            workers=1,
+        )
+        judge.remember(found.fit)
+        return found.best.pruned()
+
+    def transplanted(self, inside: Dag, nodes: set[str]) -> Dag | None:
+        """Return the current structure with the arcs among some nodes replaced; None where that closes a cycle."""
+        edges = [pair for pair in self.current.edges if not (pair[0] in nodes and pair[1] in nodes)]
+        kept = {
+            name: states for name, states in self.current.hidden.items() if name not in nodes or name in inside.hidden
+        }
+        more = [name for name in inside.hidden if name not in self.current.hidden]
+        names = [name for name in self.current.nodes if name not in self.current.hidden or name in kept]
+        edges = [pair for pair in edges if pair[0] in names and pair[1] in names]
+        hidden = {**kept, **inside.hidden}
+        try:
+            return Dag((*names, *more), [*edges, *inside.edges], hidden)
+        except CycleError:
+            return None
+
+    def judge_of(self, dag: Dag) -> Judge:
+        """Return the judge of the columns of a structure."""
+        columns = tuple(name for name in self.judge.table.columns if name in dag.nodes)
+        if columns not in self._judges:
+            whole = self.judge
+            table = whole.table.select(columns).unique()
+            self._judges[columns] = Judge(table, whole.prior, seed=whole.seed, workers=1, stop=whole.stop)
+        return self._judges[columns]
+
+
+def best_states(judge: Judge, dag: Dag, name: str, most: int) -> Dag:
+    """Return the structure with the number of states of highest cheap score."""
+    scores = scan_states(judge, dag, name, most, patience=1)
+    best = max(scores, key=lambda states: (scores[states], -states)) if scores else dag.hidden[name]
+    return dag.with_hidden({name: best})
+
+
+def has_enough_neighbours(dag: Dag) -> bool:
+    """Whether every hidden variable has at least three neighbours; with two it only restates what they share."""
+    return all(
+        len(dag.parents(name)) + len(dag.children(name)) >= LEAST_NEIGHBOURS and name not in dag.barren
+        for name in dag.hidden
+    )
+
+
+def _restricted(dag: Dag, nodes: set[str]) -> Dag:
+    """Return the structure on some of its nodes with the arcs among them."""
+    edges = [pair for pair in dag.edges if pair[0] in nodes and pair[1] in nodes]
+    hidden = {name: states for name, states in dag.hidden.items() if name in nodes}
+    return Dag([name for name in dag.nodes if name in nodes], edges, hidden)
+
+
+def _restricted_rules(constraints: Constraints, dag: Dag) -> Constraints:
+    """Return the constraints on the columns of a structure."""
+    return constraints.restricted([name for name in constraints.variables if name in dag.nodes])
+
+
+def _arranged(constraints: Constraints, dag: Dag) -> Constraints:
+    """Return the constraints in the order of the nodes."""
+    return constraints.restricted(dag.nodes)

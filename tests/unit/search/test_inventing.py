@@ -1,0 +1,176 @@
+"""Hidden variables are invented where the evidence speaks for them, and nowhere else."""
+
+import math
+
+import pytest
+
+import lurking as lk
+from lurking.evidence.base import Evidence, Kind
+from lurking.learn.loop import Status
+from lurking.runtime.executor import StopFlag
+from lurking.runtime.store import Store
+from lurking.search.clock import Clock
+from lurking.search.constraints import Constraints
+from lurking.search.hidden import check_room, room_for
+from lurking.search.judge import is_better
+from lurking.search.proposals import Proposer, extended, most_parameters
+
+ANSWERS = [[0.85, 0.15], [0.2, 0.8]]
+
+
+def drawn(text, tables, rows, seed=0):
+    dag = lk.Dag.parse(text)
+    whole = {**tables, **{name: ANSWERS for name in dag.observed if name not in tables}}
+    return lk.Network.from_tables(dag, whole, levels={name: [0, 1] for name in dag.observed}).sample(rows, seed=seed)
+
+
+def one_cause(rows=600):
+    return drawn("h[2] -> a b c d", {"h": [[0.5, 0.5]]}, rows)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return lk.search(one_cause(), hidden=1, seed=0, restarts=5, target=0.5)
+
+
+def test_the_cause_of_four_answers_is_invented(found):
+    (name,) = found.best.hidden
+    near = {*found.best.parents(name), *found.best.children(name)}
+    assert near == {"a", "b", "c", "d"}
+    assert found.best.hidden[name] == 2
+    assert found.evidence.kind is Kind.ESTIMATE
+
+
+def test_the_outcome_is_never_below_its_start(found):
+    start = found.history[0]
+    assert start.evidence.kind is Kind.EXACT
+    assert not start.dag.hidden
+    assert found.evidence.log_z >= start.evidence.log_z
+    exact = lk.score(start.dag, one_cause(), "exact", prior=1.0)
+    assert start.evidence.log_z == pytest.approx(exact.log_z)
+
+
+def test_no_bound_is_ever_judged_and_the_posterior_adds_up(found):
+    assert {trial.evidence.kind for trial in found.history} <= {Kind.EXACT, Kind.ESTIMATE}
+    assert math.fsum(candidate.probability for candidate in found.posterior) == pytest.approx(1.0)
+    assert set(found.posterior.hidden_probabilities()) == {0, 1}
+    assert found.posterior.hidden_probabilities()[1] > 0.9
+
+
+def test_equal_seeds_give_equal_results_for_any_number_of_workers(found):
+    again = lk.search(one_cause(), hidden=1, seed=0, restarts=5, target=0.5, workers=2)
+    assert again.best == found.best
+    assert again.score == found.score
+
+
+def test_nothing_is_invented_on_a_chain_that_is_fully_observed():
+    tables = {"a": [[0.5, 0.5]]}
+    table = drawn("a -> b -> c -> d", tables, 500)
+    result = lk.search(table, hidden=1, seed=0, restarts=5, target=0.5)
+    assert not result.best.hidden
+    assert result.evidence.kind is Kind.EXACT
+    assert len(result.history) > 1, "hidden variables were tried"
+
+
+def test_empty_cells_are_searched_without_hidden_variables():
+    rows = [[0, 0], [0, None], [1, 1], [1, 1], [0, 0], [None, 1], [1, 1], [0, 0]] * 8
+    result = lk.search(lk.Table.from_rows(rows, columns=["a", "b"]), hidden=0, seed=0, target=0.5)
+    assert len(result.best.edges) == 1
+    assert result.evidence.kind is Kind.ESTIMATE
+
+
+def test_a_store_gives_the_evidence_back(tmp_path, found):
+    path = tmp_path / "search.sqlite"
+    with Store(path) as store:
+        lk.search(one_cause(), hidden=1, seed=0, restarts=5, target=0.5, store=store)
+        kept = len(store)
+        assert kept == len(found.history)
+        again = lk.search(one_cause(), hidden=1, seed=0, restarts=5, target=0.5, store=store)
+        assert len(store) == kept
+    assert again.best == found.best
+    assert again.score == found.score
+
+
+def test_constraints_hold_for_structures_with_hidden_variables():
+    table = one_cause()
+    options = {"required": "a -> b", "forbidden": "c -> d; d -> c", "max_parents": 2}
+    result = lk.search(table, hidden=1, seed=0, restarts=2, target=0.5, **options)
+    for trial in result.history:
+        assert "a" in trial.dag.parents("b")
+        assert not {("c", "d"), ("d", "c")} & set(trial.dag.edges)
+        assert max(len(trial.dag.parents(name)) for name in trial.dag.nodes) <= 2
+
+
+def test_a_stop_or_the_time_limit_leaves_the_best_so_far():
+    flag = StopFlag()
+    flag.set()
+    result = lk.search(one_cause(), hidden=1, stop=flag)
+    assert result.status is Status.INTERRUPTED
+    assert not result.best.hidden
+    late = lk.search(one_cause(), hidden=1, time_limit=1e-3)
+    assert late.status is Status.TIME_LIMIT
+    assert len(late.posterior) == 1
+
+
+def test_the_clock_never_sets_the_flag_of_the_caller():
+    flag = StopFlag()
+    with Clock(1e-4, flag) as clock:
+        while not clock.is_over:
+            pass
+        assert clock.ending is Status.TIME_LIMIT
+    assert not flag.is_set
+
+
+def sampled(value, error, status=Status.SAMPLED):
+    return Evidence(value, 0.0, error, Kind.ESTIMATE, "ais", status=status)
+
+
+def test_a_difference_counts_beyond_its_standard_error():
+    exact = Evidence(-100.0, 0.0, 0.0, Kind.EXACT, "ais")
+    assert is_better(sampled(-99.0, 0.3), exact)
+    assert not is_better(sampled(-99.5, 0.3), exact)
+    assert not is_better(sampled(-98.0, 0.3, Status.UNTRUSTED), exact)
+    assert is_better(sampled(-96.0, 0.3, Status.UNTRUSTED), exact)
+    assert not is_better(sampled(-90.0, 0.3, Status.INTERRUPTED), exact)
+
+
+def test_data_that_cannot_carry_hidden_variables_are_refused_with_the_reason():
+    few = lk.Table.from_rows([(0, 0, 1), (1, 1, 0)] * 2, columns=["a", "b", "c"])
+    with pytest.raises(lk.LurkingError, match=r"3 columns are too few: 2 hidden variables .* need 4"):
+        check_room(few, 2)
+    with pytest.raises(lk.LurkingError, match="has 7 parameters, and there are 4 rows"):
+        check_room(few, 1)
+    with pytest.warns(lk.LurkingWarning, match="no hidden variable is tried"):
+        assert room_for(few) == 0
+    assert room_for(one_cause(100)) == 2
+
+
+def test_proposals_keep_the_rules_and_differ():
+    table = one_cause(200)
+    constraints = Constraints.from_options(table.columns, required="a -> b")
+    proposer = Proposer(table, constraints)
+    made = proposer.proposals(lk.Dag.parse("a -> b c d; b -> c d; c -> d"))
+    assert made
+    forms = [proposal.dag.canonical() for proposal in made]
+    assert len(set(forms)) == len(forms)
+    for proposal in made:
+        extended(constraints, proposal.dag).check(proposal.dag)
+        assert set(proposal.invented) == set(proposal.dag.hidden)
+        assert lk.Problem(proposal.dag, table).dimension <= most_parameters(table)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"hidden": "many"}, "hidden is 'many'; it must be 'auto' or a whole number"),
+        ({"hidden": -1}, "hidden"),
+        ({"hidden": 1, "score": "bic"}, "bic"),
+        ({"hidden": 1, "method": "exact"}, "knows no hidden variables"),
+        ({"hidden": 1, "start": "tree"}, "start is 'tree'"),
+        ({"hidden": 1, "start": "g[2] -> *; h[2] -> *"}, "the start has 2 hidden variables, and hidden is 1"),
+        ({"hidden": 1, "time_limit": 0}, "time_limit is 0"),
+    ],
+)
+def test_bad_options_are_refused(options, words):
+    with pytest.raises(lk.LurkingError, match=words):
+        lk.search(one_cause(50), **options)
