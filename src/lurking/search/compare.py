@@ -216,9 +216,7 @@ def _scored(
         raise refusals[0].error
     whole = [row for row in rows if isinstance(row, Row)]
     finished = [row for row in whole if all(e.status is not Status.INTERRUPTED for e in row.evidences.values())]
-    notes = [
-        f"model {refusal.name!r} was left out, and has no part in p(model): {refusal.error}" for refusal in refusals
-    ]
+    notes = [f"model {refusal.name!r} was left out: {refusal.error}" for refusal in refusals]
     for score in scoring.scores[1:]:
         lacking = [row for row in finished if score in row.refused]
         if lacking:
