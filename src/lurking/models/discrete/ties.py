@@ -22,7 +22,9 @@ def checked_ties(dag: Dag, cardinalities: Mapping[str, int], tied: Sequence[Sequ
     if tied is None:
         return ()
     if isinstance(tied, str) or not isinstance(tied, Sequence) or any(not _is_group(group) for group in tied):
-        raise OptionError(f"tied is {tied!r}; it must be a list of groups of names, for example [['y1', 'y2']]")
+        raise OptionError(
+            f"tied is {tied!r}; it must be a list of groups of at least two names each, for example [['y1', 'y2']]"
+        )
     seen: set[str] = set()
     position = {name: place for place, name in enumerate(dag.nodes)}
     groups = []
