@@ -19,6 +19,8 @@ LAYER = 1.05
 GAP = 0.3
 HALF_BOX = 0.15
 MOST_WIDTH = 11.0
+LETTER = 0.085
+"""Inches that a letter of the title takes: the figure must be as wide as its title."""
 
 Place = tuple[float, float]
 
@@ -37,7 +39,8 @@ def plot_structure(dag: Dag, title: str = "", axes: Axes | None = None) -> Axes:
         from matplotlib.figure import Figure
 
         wide = max(places[name][0] + widths[name] / 2 for name in dag.nodes)
-        axes = Figure(figsize=(max(wide + 0.4, 3.0), LAYER * len(layers) + 0.5), layout="constrained").add_subplot()
+        width = max(wide + 0.4, 3.0, LETTER * len(title))
+        axes = Figure(figsize=(width, LAYER * len(layers) + 0.5), layout="constrained").add_subplot()
     for parent, child in dag.edges:
         is_hidden = parent in dag.hidden or child in dag.hidden
         _draw_arc(axes, places[parent], places[child], HIDDEN_RIM if is_hidden else "#777777")
