@@ -94,7 +94,11 @@ class Constraints:
 def _matrix(what: str, arcs: Arcs, place: dict[str, int]) -> BoolArray:
     """Return arcs as a matrix; every name must be a variable."""
     if isinstance(arcs, str):
-        arcs = parse_text(arcs).edges if arcs.strip() else ()
+        text, arcs = arcs, parse_text(arcs).edges if arcs.strip() else ()
+        if text.strip() and not arcs:
+            raise StructureError(f"{what} is {text!r}, which has no arrow; write arcs as in 'a -> b c'")
+    elif not isinstance(arcs, Iterable):
+        raise OptionError(f"{what} is {arcs!r}; it must be arcs as pairs (parent, child), or text such as 'a -> b c'")
     matrix = np.zeros((len(place), len(place)), np.bool_)
     for parent, child in checked_edges(arcs):
         for name in (parent, child):

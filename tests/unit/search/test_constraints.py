@@ -68,3 +68,11 @@ def test_a_start_must_keep_the_rules():
     ]:
         with pytest.raises(StructureError, match=words):
             rules.check(lk.Dag.parse(text))
+
+
+def test_what_is_no_list_of_arcs_is_refused():
+    with pytest.raises(StructureError, match="has no arrow"):
+        Constraints.from_options(("a", "b"), required="a")
+    with pytest.raises(OptionError, match="forbidden is 3; it must be arcs"):
+        Constraints.from_options(("a", "b"), forbidden=3)
+    assert Constraints.from_options(("a", "b"), required=" ").required.sum() == 0
