@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress
 from lurking.runtime.store import Key, Store
@@ -53,3 +54,17 @@ class Workbench:
             raise KeyboardInterrupt
         by_place = dict(zip(order, made, strict=True))
         return [by_place[place] for place in range(len(tasks))]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Evidence of one structure on one data set by the variational path of `ais`."""
+
+    log_z: float
+    std_error: float
+    status: str
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether its own diagnostics call it right within its standard error."""
+        return self.status not in (Status.UNTRUSTED.name, Status.INTERRUPTED.name)

@@ -10,7 +10,7 @@ import pytest
 
 import lurking as lk
 from lurking.errors import OptionError
-from lurking.experiments.bench import Task
+from lurking.experiments.bench import Sampled, Task
 from lurking.experiments.chickering1996 import paper, scores
 from lurking.experiments.chickering1996.claims import GOLD, claims
 from lurking.experiments.chickering1996.data import (
@@ -28,7 +28,6 @@ from lurking.experiments.chickering1996.scores import (
     SOFTMAX,
     Bench,
     Protocol,
-    Sampled,
     Sampling,
     Scored,
     has_converged,

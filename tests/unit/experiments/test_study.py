@@ -39,13 +39,13 @@ from lurking.experiments.beal2006.sampled import (
     Bench,
     Chains,
     Reference,
-    Sampled,
     chains_of,
     faithful,
     reference,
     within,
 )
 from lurking.experiments.beal2006.study import Config, OneDraw, drawn_data, quick, run, seeded
+from lurking.experiments.bench import Sampled
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Silent
 from lurking.runtime.store import Store

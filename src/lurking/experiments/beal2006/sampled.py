@@ -12,9 +12,9 @@ import numpy as np
 from lurking.data.table import Table
 from lurking.evidence.base import evaluate
 from lurking.experiments.beal2006.contenders import contenders
+from lurking.experiments.bench import Sampled
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
-from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress
 from lurking.runtime.rng import seed_sequence
@@ -61,20 +61,6 @@ class Chains:
     def estimate(self, count: int | None = None) -> float:
         """Return ln of the mean weight of the first chains: AIS⁽ᴳ⁾ of the paper."""
         return log_mean(self.log_weights[:count])
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """One structure on one data set by the variational path."""
-
-    log_z: float
-    std_error: float
-    status: str
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether its own diagnostics call it right within its standard error."""
-        return self.status not in (Status.UNTRUSTED.name, Status.INTERRUPTED.name)
 
 
 Pieces = Iterable[tuple[Table, int]]

@@ -25,13 +25,13 @@ from lurking.experiments.beal2006.sampled import (
     Bench,
     Chains,
     Reference,
-    Sampled,
     chains_of,
     data_digest,
     faithful,
     reference,
     within,
 )
+from lurking.experiments.bench import Sampled
 from lurking.inference.problem import Problem
 from lurking.runtime.executor import StopFlag, map_in_order, worker_count
 from lurking.runtime.progress import Progress, Silent

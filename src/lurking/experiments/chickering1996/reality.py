@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lurking.data.table import Table
-from lurking.experiments.bench import Task
+from lurking.experiments.bench import Sampled, Task
 from lurking.experiments.chickering1996.data import data_set
-from lurking.experiments.chickering1996.scores import COLUMNS, VERSION, Bench, Protocol, Sampled, Sampling, Scored
+from lurking.experiments.chickering1996.scores import COLUMNS, VERSION, Bench, Protocol, Sampling, Scored
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.store import Key, digest_of

@@ -11,7 +11,7 @@ import numpy as np
 from lurking.data.table import Table
 from lurking.errors import OptionError
 from lurking.evidence.base import Evidence, evaluate
-from lurking.experiments.bench import Task, Workbench
+from lurking.experiments.bench import Sampled, Task, Workbench
 from lurking.experiments.chickering1996.data import Parameters, naive_bayes
 from lurking.experiments.chickering1996.paper import RELATIVE_CHANGE
 from lurking.inference.problem import Problem
@@ -79,20 +79,6 @@ class Scored:
     log_aliases: float
     has_converged: bool
     statuses: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """Evidence of one test model on one data set by the variational path of `ais`."""
-
-    log_z: float
-    std_error: float
-    status: str
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether its own diagnostics call it right within its standard error."""
-        return self.status not in (Status.UNTRUSTED.name, Status.INTERRUPTED.name)
 
 
 @dataclass(frozen=True)

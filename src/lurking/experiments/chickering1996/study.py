@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from lurking.errors import OptionError
+from lurking.experiments.bench import Sampled
 from lurking.experiments.chickering1996.data import EXPERIMENTS, Experiment, data_set, generating
 from lurking.experiments.chickering1996.reality import Check, checks
-from lurking.experiments.chickering1996.scores import Bench, Protocol, Sampled, Sampling, Scored
+from lurking.experiments.chickering1996.scores import Bench, Protocol, Sampling, Scored
 from lurking.experiments.chickering1996.times import Timing, timings
 from lurking.runtime.blas import one_thread
 from lurking.runtime.checks import check_whole, is_positive

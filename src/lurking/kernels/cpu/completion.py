@@ -13,6 +13,46 @@ from numba import njit
 from lurking.types import AnyArray, FloatArray, IntArray
 
 
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def margin_into(
+    tables: FloatArray,
+    digits: AnyArray,
+    digits_at: IntArray,
+    variables: tuple[IntArray, IntArray, IntArray],
+    members: IntArray,
+    margin: FloatArray,
+    offset: IntArray,
+) -> None:
+    """Write the margin of a component over some of its variables, and where each joint state of them moves a count.
+
+    `tables` (joint states,) are the probabilities of the component, and `digits_at` (p,) is that of the row.
+    `variables` are scope, sizes and strides of `expected_counts_into`; `members` are the places in them that the
+    margin is over.
+    """
+    scope, sizes, strides = variables
+    margin[:] = 0.0
+    for state in range(len(tables)):
+        local, moved = 0, 0
+        for a in members:
+            digit = digits[digits_at[scope[a]] + state]
+            local = local * sizes[a] + digit
+            moved += digit * strides[a]
+        margin[local] += tables[state]
+        offset[local] = moved
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def multiply_into(places: IntArray, values: FloatArray, length: int, margin: FloatArray, offset: IntArray) -> None:
+    """Replace `length` entries by their products with every entry of a margin."""
+    width = len(margin)
+    # From the last to the first, so that no entry is overwritten before it was used.
+    for k in range(length - 1, -1, -1):
+        place, value = places[k], values[k]
+        for local in range(width - 1, -1, -1):
+            places[k * width + local] = place + offset[local]
+            values[k * width + local] = value * margin[local]
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def expected_counts_into(
     codes: AnyArray,
@@ -87,23 +127,12 @@ def expected_counts_into(
                         waiting[left] = a
                         left += 1
                 n_waiting = left
-                margin[:width] = 0.0
-                table = begin[instance] + state_of_context * n_states[instance]
-                for state in range(n_states[instance]):
-                    local, moved = 0, 0
-                    for k in range(n_members):
-                        a = members[k]
-                        digit = digits[digits_at[scope[a], row] + state]
-                        local = local * sizes[a] + digit
-                        moved += digit * strides[a]
-                    margin[local] += tables[table + state]
-                    offset[local] = moved
-                # From the last to the first, so that no entry is overwritten before it was used.
-                for k in range(length - 1, -1, -1):
-                    place, value = places[k], values[k]
-                    for local in range(width - 1, -1, -1):
-                        places[k * width + local] = place + offset[local]
-                        values[k * width + local] = value * margin[local]
+                first = begin[instance] + state_of_context * n_states[instance]
+                states = tables[first : first + n_states[instance]]
+                variables, some = (scope, sizes, strides), members[:n_members]
+                own, moves = margin[:width], offset[:width]
+                margin_into(states, digits, digits_at[:, row], variables, some, own, moves)
+                multiply_into(places, values, length, own, moves)
                 length *= width
             if is_dense:
                 for k in range(length):
