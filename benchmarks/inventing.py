@@ -1,21 +1,37 @@
-"""Are hidden variables found again? Networks with one node taken away, complete networks, and panels.
+"""Are hidden variables found again? Networks with nodes taken away, complete networks, and panels.
 
-``python benchmarks/inventing.py [CASE …] [--rows 10000] [--limit SECONDS] [--out out]`` prints one line for each case
-and writes ``OUT/inventing.json``. Cases are NETWORK:NODE (that column is taken away), NETWORK (nothing is), ``panel``
-(two attitudes with three answers each), ``answers`` (two answers each), ``coleman`` (the panel of Coleman 1964).
+``python benchmarks/inventing.py [CASE …] [--data-sets 1] [--rows 10000] [--limit SECONDS] [--out out]`` prints what was
+found in each data set and how often it was right, and writes ``OUT/inventing.json``, which later runs add to. Cases are
+NETWORK:NODE or NETWORK:NODE+NODE (those columns are taken away), NETWORK (nothing is), ``panel`` (two attitudes with
+three answers each), ``answers`` (two answers each), ``coleman`` (the panel of Coleman 1964); the panels also with
+``:indicators`` behind them, columns being parents of nothing then.
 """
 
 import argparse
 import gzip
+import itertools
 import json
 import os
+import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import lurking as lk
 from make_peers import BENCHMARKS, ENVIRONMENT
 
-CASES = ("asia", "asia:either", "child", "child:Disease", "alarm:HR", "alarm:VENTLUNG", "alarm", "panel", "coleman")
+CASES = (
+    *("asia:either", "asia:smoke", "asia:smoke+either"),
+    *("child:Disease", "child:LungParench", "child:Disease+LungParench"),
+    *("alarm:HR", "alarm:VENTLUNG", "alarm:INTUBATION", "alarm:LVFAILURE", "alarm:HR+VENTLUNG"),
+    *("asia", "child", "alarm"),
+    *("panel", "panel:indicators", "answers", "answers:indicators", "coleman", "coleman:indicators"),
+)
+STRONG = 0.05
+"""Nats that a child must say of its parent to count as strong."""
 ORACLE = BENCHMARKS.parent / "tests" / "oracle" / "data"
 COLEMAN = (458, 140, 110, 49, 171, 182, 56, 87, 184, 75, 531, 281, 85, 97, 338, 554)
 """Member of the leading crowd and in favour of it, + +, + −, − +, − −, in autumn (slow) and in spring (fast)."""
@@ -35,14 +51,14 @@ def network(name: str) -> lk.Network:
     return lk.read_network(copy)
 
 
-def panel(rows: int, answers: int) -> lk.Table:
+def panel(rows: int, answers: int, seed: int) -> lk.Table:
     """Draw rows of two attitudes that go together, each of them in some answers of its own."""
     first, second = ([f"{letter}{k + 1}" for k in range(answers)] for letter in "ab")
     dag = lk.Dag.parse(f"a[2] -> b {' '.join(first)}; b[2] -> {' '.join(second)}")
     tables = {"a": [[0.5, 0.5]], "b": [[0.75, 0.25], [0.25, 0.75]]}
     tables |= {name: [[0.85, 0.15], [0.2, 0.8]] for name in (*first, *second)}
     levels = {name: [0, 1] for name in (*first, *second)}
-    return lk.Network.from_tables(dag, tables, levels=levels).sample(rows, seed=0)
+    return lk.Network.from_tables(dag, tables, levels=levels).sample(rows, seed=seed)
 
 
 def coleman() -> lk.Table:
@@ -52,41 +68,75 @@ def coleman() -> lk.Table:
     return lk.Table.from_rows(rows, columns=["M1", "A1", "M2", "A2"], weights=COLEMAN)
 
 
-def data(case: str, rows: int) -> tuple[lk.Table, set[str]]:
-    """Return the table of a case and the neighbours of what was taken away."""
-    if case in ("panel", "answers"):
-        return panel(2000, 3 if case == "panel" else 2), set()
-    if case == "coleman":
-        return coleman(), set()
+def strengths(truth: lk.Network, node: str) -> dict[str, float]:
+    """Return for every child of a node how much it says of it, I(child; node | other parents) in nats."""
+
+    def entropy(names: list[str]) -> float:
+        joint = truth.joint(names).ravel() if names else np.ones(1)
+        return -float((joint[joint > 0.0] * np.log(joint[joint > 0.0])).sum())
+
+    result = {}
+    for child in truth.dag.children(node):
+        others = [parent for parent in truth.dag.parents(child) if parent != node]
+        inside = entropy([*others, node, child]) + entropy(others)
+        result[child] = entropy([*others, node]) + entropy([*others, child]) - inside
+    return result
+
+
+def data(case: str, rows: int, seed: int) -> tuple[lk.Table, dict[str, set[str]], int]:
+    """Return the table of a case, the observed neighbours of what was taken away, and its least strong children."""
     name, _, taken = case.partition(":")
+    if name in ("panel", "answers"):
+        return panel(2000, 3 if name == "panel" else 2, seed), {}, 0
+    if name == "coleman":
+        return coleman(), {}, 0
     truth = network(name)
-    table = truth.sample(rows, seed=0)
+    table = truth.sample(rows, seed=seed)
     if not taken:
-        return table, set()
-    return table.drop([taken]), {*truth.dag.parents(taken), *truth.dag.children(taken)}
+        return table, {}, 0
+    gone = taken.split("+")
+    near = {node: {*truth.dag.parents(node), *truth.dag.children(node)} - set(gone) for node in gone}
+    strong = min(sum(value >= STRONG for value in strengths(truth, node).values()) for node in gone)
+    return table.drop(gone), near, strong
 
 
-def run(case: str, rows: int, limit: float | None) -> dict[str, object]:
-    """Search one case, print what was found, and return it for the record."""
-    table, neighbours = data(case, rows)
+def errors(found: dict[str, set[str]], truth: dict[str, set[str]]) -> int | None:
+    """Return how many neighbours were missed or are wrong, in the best matching; None where too few were found."""
+    if len(found) < len(truth):
+        return None
+    choices = itertools.permutations(found.values(), len(truth))
+    return min(sum(len(a ^ b) for a, b in zip(choice, truth.values(), strict=True)) for choice in choices)
+
+
+def run(case: str, rows: int, seed: int, limit: float | None) -> dict[str, Any]:
+    """Search one data set, print what was found, and return it for the record."""
+    table, truth, strong = data(case, rows, seed)
     begun = time.perf_counter()
-    result = lk.search(table, hidden="auto", seed=0, time_limit=limit)
+    options: dict[str, Any] = {"time_limit": limit, "indicators": case.endswith(":indicators")}
+    result = lk.search(table, hidden="auto", seed=seed, **options)
     seconds = time.perf_counter() - begun
-    found = {name: sorted({*result.best.parents(name), *result.best.children(name)}) for name in result.best.hidden}
-    print(f"{case:16} {seconds:7.1f} s  {len(found)} hidden  {result.evidence}", flush=True)
+    dag = result.best
+    found = {name: {*dag.parents(name), *dag.children(name)} - set(dag.hidden) for name in dag.hidden}
+    wrong = errors(found, truth) if truth else None
+    said = "" if not truth else f", {'too few' if wrong is None else wrong} neighbours missed or wrong"
+    print(f"{case:20} {seed}: {seconds:6.1f} s, {len(found)} hidden{said}; {result.evidence}", flush=True)
     for name, near in found.items():
-        print(f"    {name}[{result.best.hidden[name]}] joined with {', '.join(near)}")
-    if neighbours:
-        print(f"    taken away was joined with {', '.join(sorted(neighbours))}")
+        print(f"    {name}[{dag.hidden[name]}] joined with {', '.join(sorted(near))}")
+    for name, near in truth.items():
+        print(f"    {name} was joined with {', '.join(sorted(near))}")
     for trial in result.history:
         print(f"    {trial}")
     print(f"    p(number of hidden variables): {result.posterior.hidden_probabilities()}", flush=True)
     return {
         "case": case,
+        "seed": seed,
+        "rows": table.n_rows,
         "seconds": seconds,
-        "hidden": dict(result.best.hidden),
-        "joined": found,
-        "truth": sorted(neighbours),
+        "hidden": dict(dag.hidden),
+        "joined": {name: sorted(near) for name, near in found.items()},
+        "truth": {name: sorted(near) for name, near in truth.items()},
+        "strong_children": strong,
+        "errors": wrong,
         "log_z": result.evidence.log_z,
         "std_error": result.evidence.std_error,
         "status": result.status.name,
@@ -94,18 +144,39 @@ def run(case: str, rows: int, limit: float | None) -> dict[str, object]:
     }
 
 
+def summary(record: Sequence[dict[str, Any]]) -> None:
+    """Print for each case how many data sets were right, and in what time."""
+    print(f"{'case':20} {'data sets':>9} {'right':>6} {'nearly':>7} {'too many':>9} {'strong':>7} {'seconds':>8}")
+    for case in dict.fromkeys(row["case"] for row in record):
+        rows = [row for row in record if row["case"] == case]
+        wanted = len(rows[0]["truth"])
+        right = sum(row["errors"] == 0 if wanted else not row["hidden"] for row in rows)
+        nearly = sum(row["errors"] is not None and row["errors"] <= 1 for row in rows)
+        many = sum(len(row["hidden"]) > wanted for row in rows)
+        middle = statistics.median(row["seconds"] for row in rows)
+        strong = rows[0]["strong_children"]
+        print(f"{case:20} {len(rows):9} {right:6} {nearly:7} {many:9} {strong:7} {middle:8.1f}", flush=True)
+
+
 def main() -> None:
-    """Run the cases, print them, write the record."""
+    """Run the cases, print them, add them to the record."""
     parser = argparse.ArgumentParser(description="hidden variables found again")
     parser.add_argument("cases", nargs="*", default=list(CASES), help="which cases; all by default")
+    parser.add_argument("--data-sets", type=int, default=1, help="data sets of each case, with seeds 0, 1, …")
     parser.add_argument("--rows", type=int, default=10_000, help="rows drawn from each network")
-    parser.add_argument("--limit", type=float, default=None, help="seconds for each case")
+    parser.add_argument("--limit", type=float, default=None, help="seconds for each data set")
     parser.add_argument("--out", type=Path, default=BENCHMARKS.parent / "out", help="folder of the record")
     options = parser.parse_args()
     print("load average at the start: " + " ".join(f"{load:.2f}" for load in os.getloadavg()), flush=True)
-    record = [run(case, options.rows, options.limit) for case in options.cases]
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "inventing.json").write_text(json.dumps(record, indent=1) + "\n")
+    path = options.out / "inventing.json"
+    for case in options.cases:
+        for seed in range(options.data_sets):
+            row = run(case, options.rows, seed, options.limit)
+            record = json.loads(path.read_text()) if path.exists() else []
+            record = [old for old in record if (old["case"], old["seed"]) != (case, seed)] + [row]
+            path.write_text(json.dumps(record, indent=1) + "\n")
+    summary([row for row in json.loads(path.read_text()) if row["case"] in options.cases])
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import typer
 from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.errors import DataError, OptionError
+from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import BDeuPrior, Prior
 from lurking.report.profiles import save_figure
@@ -48,9 +49,19 @@ def search(
         ArcsOption,
         typer.Option("--tier", metavar="COLUMNS", help="Columns by commas; no arc leads to an earlier tier; repeat."),
     ] = None,
+    indicators: Annotated[
+        bool, typer.Option("--indicators", help="Columns are parents of nothing: only hidden variables join them.")
+    ] = False,
+    structure_prior: Annotated[
+        str | None,
+        typer.Option("--structure-prior", metavar="P", help="p(structure) as in compare; by default hidden:1/columns."),
+    ] = None,
     restarts: Annotated[
-        int, typer.Option("--restarts", parser=opt.whole, metavar="N", help="Climbs after the first one.")
-    ] = 100,
+        int | None,
+        typer.Option(
+            "--restarts", parser=opt.whole, metavar="N", help="Climbs after the first, instead of an exact search."
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option("--time-limit", parser=opt.real, metavar="SECONDS", help="Return the best so far after this."),
@@ -77,6 +88,7 @@ def search(
     choices: dict[str, Any] = {"hidden": _limit(hidden), "max_parents": _parents(max_parents), "max_states": max_states}
     choices |= {"required": "; ".join(required or []), "forbidden": "; ".join(forbidden or [])}
     choices |= {"tiers": [opt.listed([each]) for each in tier or []], "restarts": restarts, "target": target}
+    choices |= {"indicators": indicators, "structure_prior": _parsed(structure_prior)}
     choices |= {"time_limit": _seconds(time_limit), "seed": seed, "workers": workers, **_prior(opt.parse_prior(prior))}
     _make(folder)
     reading: dict[str, Any] = {"columns": columns, "rules": discretise, "memory": memory}
@@ -111,6 +123,10 @@ def _parents(value: int | None) -> int | None:
     if value is not None and value < 1:
         raise OptionError(f"--max-parents {value} leaves no arc to search for; it must be at least 1")
     return value
+
+
+def _parsed(text: str | None) -> StructurePrior | None:
+    return None if text is None else StructurePrior.parse(text)
 
 
 def _seconds(value: float | None) -> float | None:
@@ -149,12 +165,12 @@ def _print(result: SearchResult, picture: Path | None) -> None:
     out.say(str(result.best))
     out.say(f"ln p(data | structure) = {_value(result)}; {result.status.sentence}")
     if result.posterior is not None:
-        _print_posterior(result.posterior)
+        _print_posterior(result.posterior, result.structure_prior)
     if picture is not None:
         out.say(f"picture: {picture}")
 
 
-def _print_posterior(posterior: StructurePosterior) -> None:
+def _print_posterior(posterior: StructurePosterior, prior: StructurePrior | None) -> None:
     out.say()
     rows = [
         [
@@ -165,8 +181,8 @@ def _print_posterior(posterior: StructurePosterior) -> None:
         ]
         for candidate in posterior.ranked()
     ]
-    header = ["hidden variables", "arcs", "ln p(data | structure)", "p(structure)"]
-    out.print_table("structures that were judged, equal prior probabilities", header, rows)
+    header = ["hidden variables", "arcs", "ln p(data | structure)", "p(structure | data)"]
+    out.print_table(f"structures that were judged, structure prior {prior}", header, rows)
     out.say()
     rows = [[str(count), out.probability(value)] for count, value in posterior.hidden_probabilities().items()]
     out.print_table("number of hidden variables, among these", ["hidden", "probability"], rows)
@@ -198,6 +214,7 @@ def _content(result: SearchResult) -> dict[str, Any]:
     counts = {str(count): value for count, value in result.posterior.hidden_probabilities().items()}
     return content | {
         "evidence": out.evidence_content(result.evidence),
+        "structure_prior": str(result.structure_prior),
         "contenders": contenders,
         "hidden_probabilities": counts,
     }

@@ -11,18 +11,20 @@ from lurking.errors import OptionError, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.runtime.checks import is_positive
 
-PRIORS = ("uniform", "edges", "edge-probability", "parameters")
-FORMS = "'uniform', ('edges', 0.1), ('edge-probability', 0.2), ('parameters', 0.9), or a function of a Dag"
+PRIORS = ("uniform", "edges", "edge-probability", "parameters", "hidden")
+FORMS = (
+    "'uniform', ('edges', 0.1), ('edge-probability', 0.2), ('parameters', 0.9), ('hidden', 0.1), or a function of a Dag"
+)
 
 
 @dataclass(frozen=True)
 class StructurePrior:
-    """ln p(m) of a structure with E edges, N nodes (hidden ones too) and d free parameters, up to a constant.
+    """ln p(m) of a structure with E edges, N nodes, H of them hidden, and d free parameters, up to a constant.
 
     uniform: 0. edges: E ln κ, a factor κ for every edge (Heckerman, Geiger & Chickering 1995 have κ per arc in which a
     structure differs from a given one; here that one is empty). edge-probability: E ln π + (N(N − 1)/2 − E) ln(1 − π),
-    every pair of nodes joined with probability π independently of the others. parameters: d ln ρ. function: what a
-    user's function of the Dag returns; −inf excludes a structure.
+    every pair of nodes joined with probability π independently of the others. parameters: d ln ρ. hidden: H ln κ, a
+    factor κ for every hidden variable. function: what a user's function of the Dag returns; −inf excludes a structure.
     """
 
     name: str
@@ -72,6 +74,8 @@ class StructurePrior:
             return edges * math.log(self.value) + (nodes * (nodes - 1) // 2 - edges) * math.log1p(-self.value)
         if self.name == "parameters":
             return dimension * math.log(self.value)
+        if self.name == "hidden":
+            return len(dag.hidden) * math.log(self.value)
         return 0.0 if self.function is None else _finite_or_excluded(self.function(dag), dag)
 
     def __str__(self) -> str:
@@ -80,6 +84,7 @@ class StructurePrior:
         return self.name if self.name == "uniform" else f"{self.name}:{self.value:g}"
 
 
+UNIFORM = StructurePrior("uniform")
 StructurePriorOption: TypeAlias = StructurePrior | str | tuple[str, float] | Callable[[Dag], float]
 """What `structure_prior=` takes."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
 from lurking.graph.equivalence import Cpdag, cpdag
+from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
 from lurking.inference.problem import check_columns
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import Prior
@@ -23,18 +24,22 @@ from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.runtime.store import Store
+from lurking.search.clock import Clock
 from lurking.search.constraints import Arcs, Constraints
 from lurking.search.contenders import Invented, Trial
 from lurking.search.exhaustive import edge_probabilities, optimum
 from lurking.search.families import FamilyScorer, FamilyScores
 from lurking.search.greedy import ClimbRules, Searched, Step, climb
-from lurking.search.hidden import HiddenSearch, check_room, checked_limit, room_for
+from lurking.search.hidden import HiddenSearch, check_room, checked_limit, is_complete, room_for
 from lurking.search.posterior import StructurePosterior
 from lurking.search.trees import tree
 from lurking.types import FloatArray, Frame, read_only
 
-METHODS = {"tabu": {"restarts": 100, "patience": 10}, "greedy": {"restarts": 0, "patience": 0}, "exact": {}}
+TABU = {"restarts": 100, "patience": 10}
+METHODS = {"auto": TABU, "tabu": TABU, "greedy": {"restarts": 0, "patience": 0}, "exact": {}}
 """The methods with their default restarts and patience."""
+FEW_COLUMNS = 8
+"""Up to so many complete columns "auto" looks at all structures."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class SearchResult:
     n_evaluated : number of families that were scored; with hidden variables or empty cells structures that were fitted.
     evidence : `score` with its standard error and kind; None in a search on complete columns alone.
     posterior : over the structures that were judged, by exact or sampled evidence; None likewise.
+    structure_prior : the p(m) behind it; None likewise.
     """
 
     best: Dag
@@ -63,6 +69,7 @@ class SearchResult:
     n_evaluated: int
     evidence: Evidence | None = None
     posterior: StructurePosterior | None = field(default=None, repr=False)
+    structure_prior: StructurePrior | None = field(default=None, repr=False)
 
     @cached_property
     def cpdag(self) -> Cpdag:
@@ -112,11 +119,13 @@ def search(
     score: str | None = None,
     *,
     prior: Prior | float | None = None,
+    structure_prior: StructurePriorOption | None = None,
     max_parents: int | None = None,
     required: Arcs = (),
     forbidden: Arcs = (),
     tiers: Sequence[Sequence[str]] = (),
-    method: str = "tabu",
+    indicators: bool = False,
+    method: str = "auto",
     start: Dag | str | None = None,
     restarts: int | None = None,
     patience: int | None = None,
@@ -140,65 +149,108 @@ def search(
         default "bdeu" on complete columns alone, and "bd" with hidden variables or empty cells, which need a prior.
     max_parents : the most parents of a variable; None for no limit.
     required, forbidden : arcs as (parent, child) pairs or as text, "a -> b c".
-    tiers : lists of names; no arc leads from a later list to an earlier one.
-    method : "tabu", "greedy" (plain hill climbing), or "exact" (the best of all structures, up to about 20 variables).
+    tiers : lists of names; nothing in a later list is a cause of what is in an earlier one, through hidden variables
+        neither.
+    method : "tabu", "greedy" (plain hill climbing), "exact" (the best of all structures, up to about 20 variables), or
+        "auto": "exact" for up to 8 complete columns where no start, restarts or patience is given, else "tabu".
     start : "empty" (the required arcs alone; the default), "tree" (Chow & Liu's), or a structure.
-    restarts : climbs from perturbed best structures; 100 for "tabu", 0 for "greedy".
-    patience : steps without a new best before a climb ends; 10 for "tabu", 0 for "greedy".
+    restarts, patience : climbs from perturbed best structures (100 for "tabu", 0 for "greedy"), and steps without a new
+        best before a climb ends (10 and 0).
     time_limit : seconds after which the best structure so far is returned.
     workers : threads; they never change a result.
-    max_states, target, store : with hidden variables or empty cells: the most states of a hidden variable, the
-        standard error of sampled evidence to go on for, and where evidence is kept to be found again.
+    indicators, structure_prior, max_states, target, store : with hidden variables or empty cells. Whether columns are
+        parents of nothing, so that hidden variables alone join them; p(m) as in `compare`, by default a factor 1/p for
+        each hidden variable among p columns; the most states of a hidden variable; the standard error of sampled
+        evidence to go on for; where what was found is kept to be found again.
     """
     most = checked_limit(hidden)
-    if method not in METHODS:
-        raise UnknownNameError("search method", method, tuple(METHODS))
-    own = {"start": start, "restarts": restarts, "patience": patience, "time_limit": time_limit}
-    if method == "exact":
-        for name, value in own.items():
-            if value is not None:
-                raise OptionError(f"{name} is {value!r}, but method='exact' considers all structures; leave it out")
+    way = _Way(method, start, restarts, patience, time_limit)
     data = as_table(table)
     check_columns(Dag(data.columns), data)
-    constraints = Constraints.from_options(
-        data.columns, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
-    )
-    has_unobserved = most != 0 or any(data[name].n_missing for name in data.columns)
-    if has_unobserved:
-        if method == "exact":
-            raise OptionError("method is 'exact', which knows no hidden variables and no empty cells; use 'tabu'")
-        counts = _counts(method, restarts, patience)
-        rules = ClimbRules(counts["patience"], counts["restarts"], seed=seed_sequence(seed), workers=workers)
-        work = HiddenSearch(
-            data,
-            room_for(data) if most is None else check_room(data, most),
-            constraints,
-            score or "bd",
-            prior,
-            rules,
-            start,
-            seed,
-            check_whole("max_states", max_states, 2),
-            target,
-            _seconds(time_limit),
-            stop,
-            progress or Silent(),
-            store,
-        )
-        return _invented(work.run())
-    score = score or "bdeu"
-    scorer = FamilyScores(data, score, prior)
+    rules: dict[str, Any] = {"required": required, "forbidden": forbidden, "tiers": tiers, "max_parents": max_parents}
+    constraints = Constraints.from_options(data.columns, **rules, indicators=indicators)
+    climbing = way.rules(seed=seed_sequence(seed), workers=workers, stop=stop, progress=progress)
+    if most == 0 and is_complete(data):
+        if structure_prior is not None:
+            raise OptionError("structure_prior is for a search with hidden variables or empty cells; leave it out")
+        name = score or "bdeu"
+        return _result(_complete(FamilyScores(data, name, prior), constraints, way, climbing, data), name)
     if method == "exact":
-        return _result(optimum(scorer, constraints, stop, progress), score)
-    rules = ClimbRules(
-        **_counts(method, restarts, patience),
-        time_limit=_seconds(time_limit),
-        seed=seed_sequence(seed),
-        workers=workers,
-        stop=stop or StopFlag(),
-        progress=progress or Silent(),
+        raise OptionError("method is 'exact', which knows no hidden variables and no empty cells; use 'auto'")
+    work = HiddenSearch(
+        data,
+        room_for(data) if most is None else check_room(data, most),
+        constraints,
+        score or "bd",
+        prior,
+        climbing,
+        start,
+        seed,
+        None if structure_prior is None else StructurePrior.from_option(structure_prior),
+        check_whole("max_states", max_states, 2),
+        target,
+        store,
+        way.is_exact(data),
     )
-    return _result(climb(scorer, _start(start, scorer, constraints, data), constraints, rules), score)
+    return _invented(work.run())
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How the user wants structures over the columns to be searched."""
+
+    method: str
+    start: Dag | str | None
+    restarts: int | None
+    patience: int | None
+    time_limit: float | None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UnknownNameError("search method", self.method, tuple(METHODS))
+        if self.time_limit is not None and not (is_number(self.time_limit) and self.time_limit > 0):
+            raise OptionError(f"time_limit is {self.time_limit!r}; it must be a number of seconds above 0, or None")
+        if self.method == "exact":
+            for name in ("start", "restarts", "patience", "time_limit"):
+                if (value := getattr(self, name)) is not None:
+                    raise OptionError(f"{name} is {value!r}, but method='exact' considers all structures; leave it out")
+
+    def is_exact(self, table: Table) -> bool:
+        """Whether all structures are looked at."""
+        is_free = self.start is None and self.restarts is None and self.patience is None
+        is_small = len(table.columns) <= FEW_COLUMNS and is_complete(table)
+        return self.method == "exact" or (self.method == "auto" and is_free and is_small)
+
+    def rules(
+        self, seed: np.random.SeedSequence, workers: int | None, stop: StopFlag | None, progress: Progress | None
+    ) -> ClimbRules:
+        """Return how to climb, where all structures are too many."""
+        counts = {"restarts": self.restarts, "patience": self.patience}
+        defaults = METHODS[self.method]
+        return ClimbRules(
+            **{name: defaults.get(name, 0) if n is None else check_whole(name, n, 0) for name, n in counts.items()},
+            time_limit=self.time_limit,
+            seed=seed,
+            workers=workers,
+            stop=stop or StopFlag(),
+            progress=progress or Silent(),
+        )
+
+
+def _complete(scorer: FamilyScores, constraints: Constraints, way: _Way, rules: ClimbRules, table: Table) -> Searched:
+    """Return the outcome of a search on complete columns; when the time ends an exact one, its start."""
+    if not way.is_exact(table):
+        return climb(scorer, _start(way.start, scorer, constraints, table), constraints, rules)
+    with Clock(rules.time_limit, rules.stop) as clock:
+        try:
+            return optimum(scorer, constraints, clock.stop, rules.progress)
+        except KeyboardInterrupt:
+            if way.method == "exact":
+                raise
+            ending = clock.ending or Status.INTERRUPTED
+            clock.stop.set()
+            start = _start(None, scorer, constraints, table)
+            return replace(climb(scorer, start, constraints, replace(rules, stop=clock.stop)), status=ending)
 
 
 def edge_posterior(
@@ -245,21 +297,8 @@ def _invented(found: Invented) -> SearchResult:
         n_evaluated=found.n_fitted,
         evidence=evidence,
         posterior=found.posterior,
+        structure_prior=found.structure_prior,
     )
-
-
-def _counts(method: str, restarts: int | None, patience: int | None) -> dict[str, int]:
-    """Return restarts and patience, as given or as the method has them."""
-    given = {"restarts": restarts, "patience": patience}
-    return {
-        name: METHODS[method][name] if value is None else check_whole(name, value, 0) for name, value in given.items()
-    }
-
-
-def _seconds(time_limit: float | None) -> float | None:
-    if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
-        raise OptionError(f"time_limit is {time_limit!r}; it must be a number of seconds above 0, or None")
-    return time_limit
 
 
 def _start(start: Dag | str | None, scorer: FamilyScorer, constraints: Constraints, table: Table) -> Dag:

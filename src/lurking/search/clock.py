@@ -57,6 +57,7 @@ class Clock:
             self._look()
 
     def __enter__(self) -> Clock:
+        self._look()
         if self._deadline is not None or self._outer is not None:
             self._thread = threading.Thread(target=self._watch, name="lurking-clock", daemon=True)
             self._thread.start()

@@ -20,7 +20,7 @@ from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
 from lurking.graph.parse import expand_ranges
-from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
+from lurking.graph.structure_priors import UNIFORM, StructurePrior, StructurePriorOption
 from lurking.inference.problem import Problem, check_columns
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
@@ -47,7 +47,7 @@ class Comparison:
     scores: tuple[str, ...]
     warnings: tuple[str, ...]
     interrupted: bool = False
-    structure_prior: StructurePrior = field(default_factory=lambda: StructurePrior("uniform"))
+    structure_prior: StructurePrior = UNIFORM
     sampled: Mapping[str, Evidence] = field(default_factory=dict)
     within: float = WITHIN
     fitting: Fitting | None = field(default=None, repr=False, compare=False)

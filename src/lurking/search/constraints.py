@@ -12,7 +12,7 @@ from lurking.graph.checks import checked_edges, topological_order
 from lurking.graph.dag import Dag
 from lurking.graph.parse import parse_text
 from lurking.runtime.checks import check_whole
-from lurking.types import BoolArray, read_only
+from lurking.types import BoolArray, IntArray, read_only
 
 Arcs = Iterable[tuple[str, str]] | str
 
@@ -29,12 +29,16 @@ class Constraints:
     required : bool array, shape (p, p)
         required[x, y] when it must be there.
     max_parents : the most parents of a variable; p − 1 when there is no limit.
+    tiers : number of the tier of each variable, −1 for a variable in none.
+    indicators : whether observed variables are parents of nothing, so that hidden ones alone join them.
     """
 
     variables: tuple[str, ...]
     allowed: BoolArray
     required: BoolArray
     max_parents: int
+    tiers: tuple[int, ...]
+    indicators: bool = False
 
     @classmethod
     def from_options(
@@ -45,11 +49,13 @@ class Constraints:
         forbidden: Arcs = (),
         tiers: Sequence[Sequence[str]] = (),
         max_parents: int | None = None,
+        indicators: bool = False,
     ) -> Constraints:
         """Return the rules, or say in one line which two of them contradict each other.
 
         Arcs are (parent, child) pairs or text such as ``"a -> b c"``. Of two variables in different tiers the one in
-        the later tier is never a parent of the other; variables in no tier are free.
+        the later tier is never a parent of the other, nor its ancestor through hidden variables; variables in no tier
+        are free.
         """
         place = {name: position for position, name in enumerate(variables)}
         limit = len(place) - 1
@@ -57,16 +63,80 @@ class Constraints:
             limit = min(limit, check_whole("max_parents", max_parents, 0))
         needed = _matrix("required", required, place)
         banned = _matrix("forbidden", forbidden, place)
-        late = _against_tiers(tiers, place)
+        numbers = _tier_numbers(tiers, place)
+        late = _is_late(numbers, numbers)
         _refuse_contradictions(tuple(place), needed, banned, late, limit)
-        allowed = ~(banned | late | needed.T | np.eye(len(place), dtype=np.bool_))
-        return cls(tuple(place), read_only(allowed), read_only(needed), limit)
+        if indicators and needed.any():
+            x, y = np.argwhere(needed)[0]
+            names = tuple(place)
+            raise StructureError(
+                f"the arc {names[x]!r} -> {names[y]!r} is required, but columns that are indicators are parents of "
+                "nothing; give up one of the two constraints"
+            )
+        allowed = ~(banned | late | needed.T | np.eye(len(place), dtype=np.bool_)) & (not indicators)
+        return cls(tuple(place), read_only(allowed), read_only(needed), limit, tuple(numbers.tolist()), indicators)
 
     def restricted(self, names: Sequence[str]) -> Constraints:
         """Return the rules that concern some of the variables, in the order given."""
-        place = np.ix_(*2 * [[self.variables.index(name) for name in names]])
-        limit = self.max_parents if self.max_parents < len(self.variables) - 1 else len(names) - 1
-        return Constraints(tuple(names), read_only(self.allowed[place]), read_only(self.required[place]), limit)
+        kept = [self.variables.index(name) for name in names]
+        place = np.ix_(kept, kept)
+        return Constraints(
+            tuple(names),
+            read_only(self.allowed[place]),
+            read_only(self.required[place]),
+            self._limit(len(names)),
+            tuple(self.tiers[k] for k in kept),
+            self.indicators,
+        )
+
+    def extended(self, dag: Dag) -> Constraints:
+        """Return the rules for all nodes of a structure whose observed ones have these.
+
+        A hidden variable belongs to the tier of the earliest observed variable that it reaches through hidden ones. So
+        what happens later is no cause of what happened before, by way of hidden variables neither.
+        """
+        nodes = dag.nodes
+        place = {name: position for position, name in enumerate(nodes)}
+        kept = [place[name] for name in self.variables]
+        numbers = self._tiers_with_hidden(dag)
+        allowed = ~(_is_late(numbers, numbers) | np.eye(len(nodes), dtype=np.bool_))
+        required = np.zeros_like(allowed)
+        allowed[np.ix_(kept, kept)] = self.allowed
+        required[np.ix_(kept, kept)] = self.required
+        if self.indicators:
+            allowed[kept] = False
+        return Constraints(
+            nodes,
+            read_only(allowed),
+            read_only(required),
+            self._limit(len(nodes)),
+            tuple(numbers.tolist()),
+            self.indicators,
+        )
+
+    def _limit(self, size: int) -> int:
+        """Return the most parents among another number of variables; no limit stays none."""
+        return self.max_parents if self.max_parents < len(self.variables) - 1 else size - 1
+
+    def _tiers_with_hidden(self, dag: Dag) -> IntArray:
+        known = dict(zip(self.variables, self.tiers, strict=True))
+        for name in reversed(dag.topological_order):
+            if name in dag.hidden:
+                below = [known[child] for child in dag.children(name) if known[child] >= 0]
+                known[name] = min(below, default=-1)
+        return np.asarray([known[name] for name in dag.nodes], np.int64)
+
+    def allows(self, parent: str, child: str) -> bool:
+        """Whether an arc may be there."""
+        return bool(self.allowed[self.variables.index(parent), self.variables.index(child)])
+
+    def holds(self, dag: Dag) -> bool:
+        """Whether a structure keeps the rules."""
+        try:
+            self.check(dag)
+        except StructureError:
+            return False
+        return True
 
     def check(self, dag: Dag) -> None:
         """Refuse a structure that breaks one of the rules."""
@@ -113,11 +183,11 @@ def _matrix(what: str, arcs: Arcs, place: dict[str, int]) -> BoolArray:
     return matrix
 
 
-def _against_tiers(tiers: Sequence[Sequence[str]], place: dict[str, int]) -> BoolArray:
-    """Return (p, p) where an arc x → y would lead from a later tier to an earlier one."""
+def _tier_numbers(tiers: Sequence[Sequence[str]], place: dict[str, int]) -> IntArray:
+    """Return (p,) the tier of every variable, −1 for those in none."""
     if isinstance(tiers, str) or any(isinstance(tier, str) for tier in tiers):
         raise OptionError(f"tiers is {tiers!r}; it must be a list of lists of names, such as [['age'], ['job', 'pay']]")
-    number = np.full(len(place), -1)
+    number: IntArray = np.full(len(place), -1, np.int64)
     for k, tier in enumerate(tiers):
         for name in tier:
             if name not in place:
@@ -130,8 +200,12 @@ def _against_tiers(tiers: Sequence[Sequence[str]], place: dict[str, int]) -> Boo
                     f"{name!r} is in tier {number[place[name]] + 1} and in tier {k + 1}; a variable has one tier"
                 )
             number[place[name]] = k
-    known = number >= 0
-    return np.asarray(known[:, None] & known[None, :] & (number[:, None] > number[None, :]))
+    return number
+
+
+def _is_late(parents: IntArray, children: IntArray) -> BoolArray:
+    """Return (p, q) where an arc would lead from a later tier to an earlier one, given the tiers of both sides."""
+    return np.asarray((children[None, :] >= 0) & (parents[:, None] > children[None, :]))
 
 
 def _refuse_contradictions(

@@ -1,13 +1,15 @@
-"""Structures that were judged on the way to the best one, and their posterior."""
+"""Structures on the way to the best one: which are worth judging, those that were judged, and their posterior."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
+from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
+from lurking.search.cardinality import CONTENDER
 from lurking.search.posterior import StructurePosterior
 
 MOST_CONTENDERS = 12
@@ -28,8 +30,18 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Refined:
+    """A proposal after structural EM, with its cheap score."""
+
+    dag: Dag
+    source: str
+    invented: tuple[str, ...]
+    cheap: float
+
+
+@dataclass(frozen=True)
 class Invented:
-    """Outcome: the structure of highest evidence, all that were judged, and their posterior probabilities."""
+    """Outcome: the most probable structure, all that were judged, and their posterior probabilities."""
 
     best: Dag
     evidence: Evidence
@@ -37,19 +49,56 @@ class Invented:
     history: tuple[Trial, ...] = field(repr=False)
     n_fitted: int
     status: Status
+    structure_prior: StructurePrior
 
 
-def posterior_over(history: Sequence[Trial]) -> StructurePosterior:
+def distinct(candidates: Iterable[Refined | None]) -> list[Refined]:
+    """Return each structure once, with the best cheap score it got."""
+    found: dict[Dag, Refined] = {}
+    for candidate in candidates:
+        if candidate is not None:
+            key = candidate.dag.canonical()
+            if key not in found or candidate.cheap > found[key].cheap:
+                found[key] = candidate
+    return list(found.values())
+
+
+def top(candidates: Iterable[Refined], count: int) -> list[Refined]:
+    """Return the best of each number of hidden variables, the best of all first."""
+    taken: dict[int, int] = {}
+    result = []
+    for candidate in sorted(candidates, key=lambda candidate: (-candidate.cheap, str(candidate.dag))):
+        number = len(candidate.dag.hidden)
+        taken[number] = taken.get(number, 0) + 1
+        if taken[number] <= count:
+            result.append(candidate)
+    return result
+
+
+def worth_sampling(ranked: Sequence[Refined]) -> list[Refined]:
+    """Return the best of each number of hidden variables, and of the others those near the best of all."""
+    seen: set[int] = set()
+    result = []
+    for candidate in ranked:
+        is_first = len(candidate.dag.hidden) not in seen
+        seen.add(len(candidate.dag.hidden))
+        if is_first or candidate.cheap > ranked[0].cheap - CONTENDER:
+            result.append(candidate)
+    return result
+
+
+def posterior_over(history: Sequence[Trial], log_prior: Callable[[Dag], float]) -> StructurePosterior:
     """Return the posterior over the best structures that were judged, the best of each number of hidden variables too.
 
-    All are exact or sampled, so none is a bound set against a value; the prior is uniform over them.
+    All are exact or sampled, so none is a bound set against a value.
     """
-    ranked = sorted(history, key=lambda trial: -trial.evidence.log_z)
+    ranked = sorted(history, key=lambda trial: -(trial.evidence.log_z + log_prior(trial.dag)))
     leaders = {len(trial.dag.hidden): trial for trial in reversed(ranked)}
     kept = ranked[:MOST_CONTENDERS]
     kept += [trial for trial in leaders.values() if trial not in kept]
     dags, evidences = [trial.dag for trial in kept], [trial.evidence for trial in kept]
-    return StructurePosterior.from_evidence("ais", contender_names(dags), dags, evidences)
+    weights = [log_prior(dag) for dag in dags]
+    return StructurePosterior.from_evidence("ais", contender_names(dags), dags, evidences, log_prior=weights)
 
 
 def around(dag: Dag, name: str) -> set[str]:

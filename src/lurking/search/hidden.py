@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -12,20 +13,21 @@ from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, StructureError
 from lurking.graph.dag import Dag
+from lurking.graph.structure_priors import StructurePrior
 from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
 from lurking.runtime.checks import check_whole
-from lurking.runtime.executor import StopFlag
-from lurking.runtime.progress import Progress, Silent
+from lurking.runtime.progress import Silent
 from lurking.runtime.rng import Seed
 from lurking.runtime.store import Store
 from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import Invented
+from lurking.search.exhaustive import optimum
 from lurking.search.families import FamilyScores, prior_of_score
 from lurking.search.greedy import ClimbRules, climb
 from lurking.search.inventing import InventRules, invent
 from lurking.search.judge import TARGET, Judge
-from lurking.search.proposals import extended, least_parameters, most_parameters
+from lurking.search.proposals import least_parameters, most_parameters
 from lurking.search.structural_em import structural_em
 
 AUTO = "auto"
@@ -40,6 +42,11 @@ def checked_limit(hidden: object) -> int | None:
     if isinstance(hidden, str):
         raise OptionError(f"hidden is {hidden!r}; it must be 'auto' or a whole number of at least 0")
     return check_whole("hidden", hidden, 0)
+
+
+def is_complete(table: Table) -> bool:
+    """Whether no cell is empty."""
+    return not any(table[name].n_missing for name in table.columns)
 
 
 def why_too_many(table: Table, count: int) -> str | None:
@@ -83,7 +90,10 @@ def room_for(table: Table) -> int:
 class HiddenSearch:
     """A search with at most `most_hidden` hidden variables; `run` does it.
 
-    score and prior are those of `lurking.search`; "bic" is refused, since it has no prior and so no evidence.
+    score and prior are those of `lurking.search`; "bic" is refused, since it has no prior and so no evidence. Without
+    a structure prior every hidden variable counts for a factor 1/p, p the number of columns: about so many places there
+    are to put one, so that a priori about one is expected in the whole table, whether it is narrow or wide. `is_exact`
+    when the best of all structures over the columns is found instead of climbing to one.
     """
 
     table: Table
@@ -94,18 +104,17 @@ class HiddenSearch:
     rules: ClimbRules = field(default_factory=ClimbRules)
     start: Dag | str | None = None
     seed: Seed = 0
+    structure_prior: StructurePrior | None = None
     max_states: int = 8
     target: float = TARGET
-    time_limit: float | None = None
-    stop: StopFlag | None = None
-    progress: Progress = field(default_factory=Silent)
     store: Store | None = None
+    is_exact: bool = False
 
     def run(self) -> Invented:
         """Search without hidden variables first, then invent."""
         prior = self.checked_prior()
         start = self.checked_start()
-        with Clock(self.time_limit, self.stop) as clock:
+        with Clock(self.rules.time_limit, self.rules.stop) as clock:
             judge = Judge(
                 self.table,
                 prior,
@@ -119,17 +128,15 @@ class HiddenSearch:
             rules = InventRules(
                 self.most_hidden,
                 self.max_states,
+                structure_prior=self.structure_prior or StructurePrior("hidden", 1.0 / max(len(self.table.columns), 1)),
                 scored=(self.score, self.weight(prior)),
-                progress=self.progress,
+                progress=self.rules.progress,
             )
             starts = [base, start] if start.hidden else [base]
-            without = None if self.has_empty_cells else lambda dag: self.climbed(dag, clock, ClimbRules(patience=10))
+            without = None
+            if is_complete(self.table):
+                without = partial(self.climbed, clock=clock, rules=ClimbRules(patience=10))
             return invent(starts, self.constraints, judge, rules, clock, without)
-
-    @property
-    def has_empty_cells(self) -> bool:
-        """Whether some cell is empty."""
-        return any(self.table[name].n_missing for name in self.table.columns)
 
     def checked_prior(self) -> SymmetricPrior | BDeuPrior:
         """Return the prior of the score."""
@@ -157,7 +164,7 @@ class HiddenSearch:
         if strange:
             raise StructureError(f"the start has {', '.join(map(repr, strange))}, which the data do not have")
         whole = Dag((*names, *given.hidden), given.edges, given.hidden)
-        extended(self.constraints, whole).check(whole)
+        self.constraints.extended(whole).check(whole)
         if len(whole.hidden) > self.most_hidden:
             raise OptionError(
                 f"the start has {len(whole.hidden)} hidden variables, and hidden is {self.most_hidden}; raise hidden"
@@ -166,7 +173,7 @@ class HiddenSearch:
 
     def searched(self, start: Dag, clock: Clock, prior: Prior) -> Dag:
         """Return the best structure found without hidden variables."""
-        if not self.has_empty_cells:
+        if is_complete(self.table):
             return self.climbed(start, clock, self.rules)
         found = structural_em(
             self.table,
@@ -182,9 +189,15 @@ class HiddenSearch:
         return found.best
 
     def climbed(self, start: Dag, clock: Clock, rules: ClimbRules) -> Dag:
-        """Return the end of a climb on complete columns."""
+        """Return the best structure over complete columns, by climbing unless all can be looked at."""
         scorer = FamilyScores(self.table, self.score, self.prior)
-        return climb(scorer, start, self.constraints, replace(rules, time_limit=clock.left, stop=clock.stop)).best
+        if self.is_exact:
+            try:
+                return optimum(scorer, self.constraints, clock.stop).best
+            except KeyboardInterrupt:
+                clock.stop.set()
+        quiet = replace(rules, time_limit=clock.left, stop=clock.stop, progress=Silent())
+        return climb(scorer, start, self.constraints, quiet).best
 
 
 def _among_columns(dag: Dag, table: Table) -> list[tuple[str, str]]:

@@ -2,8 +2,9 @@
 
 The loop begins with the best structure found without hidden variables. Each round proposes hidden variables at
 signatures and in canonical places, sorts the proposals by a cheap score, refines the best of them, and compares the
-best of those with the current structure by evidence that is exact or sampled, never a bound. A difference counts when
-it exceeds its standard error. The loop ends when none does, so the outcome is never below the structure it began with.
+best of those with the current structure by evidence that is exact or sampled, never a bound, and by their prior
+probabilities. A difference counts when it exceeds its standard error. The loop ends when none does, so the outcome is
+never below the structure it began with.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -19,21 +20,33 @@ from lurking.data.table import Table
 from lurking.errors import TooLarge
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
+from lurking.graph.structure_priors import UNIFORM, StructurePrior
 from lurking.learn.loop import Status
 from lurking.runtime.progress import Progress, Silent
 from lurking.search.cardinality import CONTENDER, MOST_STATES, scan_states
 from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
-from lurking.search.contenders import Invented, Trial, around, posterior_over
+from lurking.search.contenders import (
+    Invented,
+    Refined,
+    Trial,
+    around,
+    distinct,
+    posterior_over,
+    top,
+    worth_sampling,
+)
 from lurking.search.judge import Judge, is_better
-from lurking.search.local_trials import LocalTrial, LocalTrials, has_enough_neighbours
-from lurking.search.proposals import MOST_SPLIT_MEMBERS, Proposal, Proposer, extended, most_parameters
+from lurking.search.local_trials import LocalTrial, LocalTrials, has_enough_neighbours, polished
+from lurking.search.proposals import MOST_SPLIT_MEMBERS, Proposal, Proposer, most_parameters
 from lurking.search.structural_em import structural_em
 from lurking.search.surgery import dimension, with_merged_hidden, without_hidden
 
 REFINING_ROUNDS = 8
 REFINING_RESTARTS = 4
 START = "start"
+NEAR = 15.0
+"""Nats of the cheap score below the best evidence from which on a structure is sampled in full at once."""
 GLANCING = 0.3
 """Share of the time left that goes to a first look at all proposals."""
 
@@ -46,25 +59,17 @@ class InventRules:
     most_states : the most states of each.
     refined : proposals of one and of two hidden variables that structural EM refines among all variables in a round.
     sampled : refined ones of each number of hidden variables that are judged by sampled evidence in a round.
+    structure_prior : p(m); it decides between the structures that are judged.
     """
 
     most_hidden: int
     most_states: int = MOST_STATES
     refined: int = 4
     sampled: int = 2
+    structure_prior: StructurePrior = UNIFORM
     scored: tuple[str, float] = ("bd", 1.0)
     """Name and weight of the family score that goes with the prior."""
     progress: Progress = field(default_factory=Silent)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A proposal on its way, with its cheap score."""
-
-    dag: Dag
-    source: str
-    invented: tuple[str, ...]
-    cheap: float
 
 
 def invent(
@@ -77,7 +82,7 @@ def invent(
 ) -> Invented:
     """Return the best structure with at most `most_hidden` hidden variables that the loop meets.
 
-    starts : structures to begin with, of which that of highest evidence is the current one.
+    starts : structures to begin with, of which the most probable is the current one.
     judge : holds the data, the prior and the stop flag of the clock.
     without : given a structure over the columns, searches on from there without hidden variables; it makes sure that
         a hidden variable is not accepted for what better arcs among the columns do as well.
@@ -126,12 +131,12 @@ class _Invention:
         current = self.now
         room = self.rules.most_hidden - len(current.hidden)
         refined = [self.refined(trial) for trial in self.tried(proposer, room)]
-        for candidate in self.worth_sampling(self.top(self.distinct(refined), self.rules.sampled)):
+        for candidate in worth_sampling(top(distinct(refined), self.rules.sampled)):
             self.consider(candidate.dag, candidate.source)
         if self.now is current:
             return False
-        self.varied(proposer)
         self.simplified()
+        self.varied(proposer)
         return len(self.now.hidden) < self.rules.most_hidden and self.now is not current
 
     def tried(self, proposer: Proposer, room: int) -> list[LocalTrial]:
@@ -191,7 +196,7 @@ class _Invention:
         assert self.current is not None, "nothing was judged"
         return self.current
 
-    def candidate(self, dag: Dag, source: str, invented: tuple[str, ...]) -> _Candidate | None:
+    def candidate(self, dag: Dag, source: str, invented: tuple[str, ...]) -> Refined | None:
         """Return a structure with its cheap score; None where it cannot be computed or no hidden variable is left."""
         kept = dag.pruned()
         if len(kept.hidden) <= len(self.now.hidden) or not has_enough_neighbours(kept) or not self.fits_data(kept):
@@ -201,43 +206,9 @@ class _Invention:
         except TooLarge:
             return None
         self.n_fitted += 1
-        return _Candidate(kept, source, tuple(name for name in invented if name in kept.hidden), cheap)
+        return Refined(kept, source, tuple(name for name in invented if name in kept.hidden), cheap)
 
-    def top(self, candidates: Iterable[_Candidate | None], count: int) -> list[_Candidate]:
-        """Return the best of each number of hidden variables, the best of all first."""
-        known = [candidate for candidate in candidates if candidate is not None]
-        known.sort(key=lambda candidate: (-candidate.cheap, str(candidate.dag)))
-        taken: dict[int, int] = {}
-        result = []
-        for candidate in known:
-            number = len(candidate.dag.hidden)
-            taken[number] = taken.get(number, 0) + 1
-            if taken[number] <= count:
-                result.append(candidate)
-        return result
-
-    def worth_sampling(self, ranked: Sequence[_Candidate]) -> list[_Candidate]:
-        """Return the best of each number of hidden variables, and of the others those near the best of all."""
-        seen: set[int] = set()
-        result = []
-        for candidate in ranked:
-            is_first = len(candidate.dag.hidden) not in seen
-            seen.add(len(candidate.dag.hidden))
-            if is_first or candidate.cheap > ranked[0].cheap - CONTENDER:
-                result.append(candidate)
-        return result
-
-    def distinct(self, candidates: Iterable[_Candidate | None]) -> list[_Candidate]:
-        """Return each structure once, with the best cheap score it got."""
-        found: dict[Dag, _Candidate] = {}
-        for candidate in candidates:
-            if candidate is not None:
-                key = candidate.dag.canonical()
-                if key not in found or candidate.cheap > found[key].cheap:
-                    found[key] = candidate
-        return list(found.values())
-
-    def refined(self, trial: LocalTrial) -> _Candidate | None:
+    def refined(self, trial: LocalTrial) -> Refined | None:
         """Return a trial after structural EM among all variables, the choice of states, and again if these changed."""
         if self.clock.is_over:
             return None
@@ -249,6 +220,7 @@ class _Invention:
                 sized = self.resized(sized, name)
         if sized.hidden != dag.hidden and not self.clock.is_over:
             sized = self.rearranged(sized)
+        sized = polished(self.judge, self.constraints, sized, trial.invented, self.rearranged)
         return self.candidate(sized, trial.source, trial.invented)
 
     def rearranged(self, dag: Dag) -> Dag:
@@ -260,7 +232,7 @@ class _Invention:
             dag,
             score="vb",
             prior=self.judge.prior,
-            constraints=extended(self.constraints, dag),
+            constraints=self.constraints.extended(dag),
             max_rounds=REFINING_ROUNDS,
             restarts=REFINING_RESTARTS,
             patience=3,
@@ -318,19 +290,23 @@ class _Invention:
                 other = self.rearranged(start)
                 for name in dict(other.hidden):
                     other = self.resized(other, name)
+                other = polished(self.judge, self.constraints, other, tuple(other.hidden), self.rearranged)
             if has_enough_neighbours(other):
                 self.consider(other, "one hidden variable less", simpler=True)
 
     def consider(self, dag: Dag, source: str, simpler: bool = False) -> None:
-        """Judge a structure, and make it the current one when its evidence is above by more than the errors.
+        """Judge a structure, and make it the current one when it is more probable by more than the errors.
 
-        One that is `simpler` becomes the current one unless the current one is above by more than the errors.
+        One that is `simpler` becomes the current one unless that one is more probable by more than the errors. None
+        with less evidence than a start does, whatever the prior says.
         """
         if self.current is not None and (self.clock.is_over or self.is_known(dag)):
             return
         self.announce(f"{len(dag.hidden)} hidden, sampling", 1)
         try:
-            evidence = self.judge.evidence(dag)
+            if self.current is not None and self.judge.is_hopeless(dag, self.current):
+                return
+            evidence = self.judge.evidence(dag, self.rival(dag))
         except TooLarge:
             return
         if evidence.status is Status.INTERRUPTED and self.current is not None:
@@ -338,17 +314,32 @@ class _Invention:
         if self.current is None:
             is_kept = True
         elif simpler and len(dag.hidden) < len(self.now.hidden):
-            is_kept = not is_better(self.best_evidence, evidence) and not self.is_below_start(evidence)
+            is_worse = is_better(self.best_evidence, evidence, self.log_prior(self.now) - self.log_prior(dag))
+            is_kept = not is_worse and not self.is_below_start(evidence)
         else:
-            is_kept = is_better(evidence, self.best_evidence)
+            odds = self.log_prior(dag) - self.log_prior(self.now)
+            is_kept = is_better(evidence, self.best_evidence, odds) and not self.is_below_start(evidence)
         self.history.append(Trial(dag, source, evidence, is_kept))
         if is_kept:
             self.current = dag
 
+    def rival(self, dag: Dag) -> Evidence | None:
+        """Return the evidence of the current structure, where another one is probably far below it."""
+        if self.current is None or self.judge.cheap(dag) > self.best_evidence.log_z - NEAR:
+            return None
+        return self.best_evidence
+
+    def dimension(self, dag: Dag) -> int:
+        """Return the number of free parameters of a structure."""
+        return dimension(dag, {name: self.table[name].cardinality for name in self.table.columns})
+
     def fits_data(self, dag: Dag) -> bool:
         """Whether the data can carry the parameters of a structure."""
-        sizes = {name: self.table[name].cardinality for name in self.table.columns}
-        return dimension(dag, sizes) <= most_parameters(self.table)
+        return self.dimension(dag) <= most_parameters(self.table)
+
+    def log_prior(self, dag: Dag) -> float:
+        """Return ln p(m) up to a constant."""
+        return self.rules.structure_prior.log_weight(dag, self.dimension(dag))
 
     def is_known(self, dag: Dag) -> bool:
         """Whether the structure was judged before."""
@@ -374,5 +365,6 @@ class _Invention:
         if self.current is None:
             raise KeyboardInterrupt
         status = self.clock.ending or Status.LOCAL_OPTIMUM
-        posterior = posterior_over(self.history)
-        return Invented(self.now, self.best_evidence, posterior, tuple(self.history), self.n_fitted, status)
+        posterior = posterior_over(self.history, self.log_prior)
+        history, prior = tuple(self.history), self.rules.structure_prior
+        return Invented(self.now, self.best_evidence, posterior, history, self.n_fitted, status, prior)

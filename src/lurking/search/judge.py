@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, final
 
 from lurking.data.table import Table
@@ -30,8 +31,22 @@ UNTRUSTED_MARGIN = 3.0
 have the mean p(y), so by Markov's inequality they exceed it e³-fold with probability 0.05 at most."""
 FIT_RESTARTS = 6
 SAMPLING_RESTARTS = 10
+ROUGH_TARGET, ROUGH_PASSES = 1.0, 1 << 17
+"""Standard error and passes of a first look at a structure that is probably worse than the best so far."""
+FAR = 5.0
+"""Nats by which, beyond four standard errors, a first look must be below the best so far to be the last one."""
+LOOSE = 50.0
+"""Nats below the evidence of the best so far at which a variational bound is not looked into any further."""
 
 Start = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """What sampled evidence may cost: the standard error to go on for, and passes over the rows at most."""
+
+    target: float
+    passes: int | None = None
 
 
 @final
@@ -58,13 +73,7 @@ class Judge:
         self.table, self.prior, self.seed, self.target = table, prior, seed, target
         self.workers, self.stop, self.store = workers, stop or StopFlag(), store
         self._fits: dict[Dag, Fit] = {}
-        self._evidences: dict[Dag, Evidence] = {}
-        self._configuration = digest_of(prior.describe(), target, SAMPLING_RESTARTS)
-
-    @property
-    def evidences(self) -> Mapping[Dag, Evidence]:
-        """What was judged so far, by canonical structure."""
-        return self._evidences
+        self._evidences: dict[tuple[Dag, _Effort], Evidence] = {}
 
     def fit(self, dag: Dag, start: Start | None = None, restarts: int = FIT_RESTARTS) -> Fit:
         """Return the variational fit of a structure, the best of those asked for so far; `start` is one more start."""
@@ -89,25 +98,44 @@ class Judge:
         fit = self.fit(dag)
         return fit.objective + fit.problem.log_aliases
 
-    def evidence(self, dag: Dag) -> Evidence:
-        """Return ln p(y | structure): in closed form where possible, else sampled."""
-        key = dag.canonical()
-        known = self._evidences.get(key)
-        if known is None:
-            kept = self._recall(key)
-            known = self._sampled(dag) if kept is None else kept
-            if known.status is not Status.INTERRUPTED:
-                self._evidences[key] = known
-                if kept is None:
-                    self._keep(key, known)
-        return known
+    def evidence(self, dag: Dag, rival: Evidence | None = None) -> Evidence:
+        """Return ln p(y | structure): in closed form where possible, else sampled.
 
-    def _sampled(self, dag: Dag) -> Evidence:
+        With a `rival` the value may be rough where it is far below that.
+        """
+        full, rough = _Effort(self.target), _Effort(max(self.target, ROUGH_TARGET), ROUGH_PASSES)
+        if rival is not None and self._known(dag, full) is None:
+            glance = self._known(dag, rough) or self._found(dag, rough)
+            if glance.status is Status.INTERRUPTED or is_far_below(glance, rival):
+                return glance
+        return self._known(dag, full) or self._found(dag, full)
+
+    def is_hopeless(self, dag: Dag, rival: Dag) -> bool:
+        """Whether the bound of a structure is so far below the evidence of another that sampling would not help.
+
+        The bound of the rival is below its evidence too; three times that, and `LOOSE` nats at least, is far.
+        """
+        evidence = self.evidence(rival).log_z
+        return self.cheap(dag) < evidence - max(LOOSE, 3.0 * (evidence - self.cheap(rival)))
+
+    def _known(self, dag: Dag, effort: _Effort) -> Evidence | None:
+        key = (dag.canonical(), effort)
+        if key not in self._evidences and (kept := self._recall(*key)) is not None:
+            self._evidences[key] = kept
+        return self._evidences.get(key)
+
+    def _found(self, dag: Dag, effort: _Effort) -> Evidence:
         known = self._fits.get(dag)
         # The best mode known so far is one of the starts, so that sampling never begins below it.
         start = None if known is None or not dag.hidden else known.network.tables
         problem = Problem(dag, self.table, self.prior)
-        return evaluate(problem, ["ais"], self._options(SAMPLING_RESTARTS, start), {"target": self.target})["ais"]
+        limits = {"target": effort.target, "passes": effort.passes}
+        found = evaluate(problem, ["ais"], self._options(SAMPLING_RESTARTS, start), limits)["ais"]
+        if found.status is not Status.INTERRUPTED:
+            key = (dag.canonical(), effort)
+            self._evidences[key] = found
+            self._keep(*key, found)
+        return found
 
     def _options(self, restarts: int, start: Start | None) -> FitOptions:
         return FitOptions(
@@ -120,30 +148,42 @@ class Judge:
             max_iter=500,
         )
 
-    def _key(self, structure: Dag) -> Key | None:
+    def _key(self, structure: Dag, effort: _Effort) -> Key | None:
         if self.store is None or not isinstance(self.seed, int):
             return None
-        return Key(self.table.digest, structure.to_text(), "ais", self._configuration, self.seed)
+        configuration = digest_of(self.prior.describe(), effort.target, effort.passes or 0, SAMPLING_RESTARTS)
+        return Key(self.table.digest, structure.to_text(), "ais", configuration, self.seed)
 
-    def _recall(self, structure: Dag) -> Evidence | None:
-        key = self._key(structure)
+    def _recall(self, structure: Dag, effort: _Effort) -> Evidence | None:
+        key = self._key(structure, effort)
         kept = self.store.get(key) if self.store is not None and key is not None else None
         if kept is None:
             return None
         return Evidence(kept["log_z"], 0.0, kept["std_error"], Kind(kept["kind"]), "ais", status=Status[kept["status"]])
 
-    def _keep(self, structure: Dag, evidence: Evidence) -> None:
-        key = self._key(structure)
+    def _keep(self, structure: Dag, effort: _Effort, evidence: Evidence) -> None:
+        key = self._key(structure, effort)
         if self.store is not None and key is not None:
             content = {"log_z": evidence.log_z, "std_error": evidence.std_error}
             self.store.put(key, content | {"kind": evidence.kind.value, "status": evidence.status.name})
 
 
-def is_better(candidate: Evidence, current: Evidence) -> bool:
-    """Whether the first evidence is above the second by more than their standard errors leave open."""
+def is_far_below(rough: Evidence, rival: Evidence) -> bool:
+    """Whether a rough value is so far below a rival that a better one would not change the order."""
+    margin = FAR + 4.0 * math.hypot(rough.std_error or 0.0, rival.std_error or 0.0)
+    if Status.UNTRUSTED in (rough.status, rival.status):
+        margin += 2.0 * UNTRUSTED_MARGIN
+    return rough.log_z < rival.log_z - margin
+
+
+def is_better(candidate: Evidence, current: Evidence, log_odds: float = 0.0) -> bool:
+    """Whether the first is more probable than the second by more than the standard errors of evidence leave open.
+
+    `log_odds` are the prior odds of the first against the second, ln p(m₁) − ln p(m₂).
+    """
     margin = MARGIN * math.hypot(candidate.std_error or 0.0, current.std_error or 0.0)
     if Status.UNTRUSTED in (candidate.status, current.status):
         margin = max(margin, UNTRUSTED_MARGIN)
     if Status.INTERRUPTED in (candidate.status, current.status):
         return False
-    return candidate.log_z - current.log_z > margin
+    return candidate.log_z - current.log_z + log_odds > margin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -245,7 +245,7 @@ def _constraints(
             f"the required arc {dag.nodes[x]!r} -> {dag.nodes[y]!r} leads to a hidden variable; observed variables are "
             "never parents of hidden ones, and hidden ones only with between_hidden=True"
         )
-    rules = Constraints(given.variables, read_only(allowed), given.required, given.max_parents)
+    rules = replace(given, allowed=read_only(allowed))
     rules.check(dag)
     return rules
 

@@ -7,6 +7,7 @@ the new variable is searched again on their columns, and the proposal is refined
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -14,11 +15,13 @@ from lurking.errors import CycleError, StructureError, TooLarge
 from lurking.graph.dag import Dag
 from lurking.search.cardinality import scan_states
 from lurking.search.constraints import Constraints
+from lurking.search.contenders import around
 from lurking.search.families import FamilyScores
 from lurking.search.greedy import ClimbRules, climb
 from lurking.search.judge import Judge
-from lurking.search.proposals import Proposal, extended
+from lurking.search.proposals import Proposal
 from lurking.search.structural_em import structural_em
+from lurking.search.surgery import with_turned_parents
 
 MOST_COLUMNS = 12
 LEAST_NEIGHBOURS = 3
@@ -98,7 +101,7 @@ class LocalTrials:
                 self._bases[key] = judge.cheap(found)
             else:
                 scorer = FamilyScores(judge.table, self.score, self.weight)
-                rules = extended(_restricted_rules(self.constraints, start), start)
+                rules = _restricted_rules(self.constraints, start).extended(start)
                 ordered = Dag(judge.table.columns, start.edges)
                 self._bases[key] = climb(scorer, ordered, _arranged(rules, ordered), ClimbRules(patience=10)).score
         return self._bases[key]
@@ -122,6 +125,7 @@ class LocalTrials:
                 if not judge.cheap(fewer) > judge.cheap(dag):
                     break
                 dag = fewer
+        dag = polished(judge, _restricted_rules(self.constraints, dag), dag, invented, self.rearranged)
         return (dag, judge.cheap(dag)) if has_enough_neighbours(dag) else None
 
     def glanced(self, start: Dag, invented: tuple[str, ...]) -> tuple[Dag, float] | None:
@@ -146,7 +150,7 @@ class LocalTrials:
             dag,
             score="vb",
             prior=judge.prior,
-            constraints=extended(_restricted_rules(self.constraints, dag), dag),
+            constraints=_restricted_rules(self.constraints, dag).extended(dag),
             max_rounds=rounds,
             restarts=RESTARTS,
             patience=3,
@@ -181,6 +185,44 @@ class LocalTrials:
             table = whole.table.select(columns).unique()
             self._judges[columns] = Judge(table, whole.prior, seed=whole.seed, workers=1, stop=whole.stop)
         return self._judges[columns]
+
+
+def polished(
+    judge: Judge, constraints: Constraints, dag: Dag, invented: Sequence[str], rearranged: Callable[[Dag], Dag]
+) -> Dag:
+    """Return what the single moves of structural EM do not find: fewer arcs around new variables, and turned ones.
+
+    `rearranged` is structural EM from a structure, `constraints` are those on the columns.
+    """
+    if judge.stop.is_set or not has_enough_neighbours(dag):
+        return dag
+    dag = thinned(judge, constraints.extended(dag), dag, invented)
+    for name in invented:
+        other = with_turned_parents(dag, name) if name in dag.hidden else None
+        if other is None or judge.stop.is_set or not constraints.extended(other).holds(other):
+            continue
+        found = rearranged(other)
+        if has_enough_neighbours(found):
+            found = thinned(judge, constraints.extended(found), found, invented)
+            dag = found if judge.cheap(found) > judge.cheap(dag) else dag
+    return dag
+
+
+def thinned(judge: Judge, rules: Constraints, dag: Dag, invented: Sequence[str]) -> Dag:
+    """Return the structure without arcs among neighbours of the new variables, as far as the bound rises.
+
+    With such an arc the new variable learns to say something else, and then expected counts speak for the arc. So every
+    arc is left out in turn, and the bound found anew.
+    """
+    while not judge.stop.is_set:
+        near = [around(dag, name) for name in invented if name in dag.hidden]
+        inner = [arc for arc in dag.edges if any(set(arc) <= members for members in near)]
+        fewer = [Dag(dag.nodes, [arc for arc in dag.edges if arc != left], dag.hidden) for left in inner]
+        best = max((other for other in fewer if rules.holds(other)), key=judge.cheap, default=dag)
+        if not judge.cheap(best) > judge.cheap(dag):
+            break
+        dag = best
+    return dag
 
 
 def best_states(judge: Judge, dag: Dag, name: str, most: int) -> Dag:

@@ -17,7 +17,7 @@ from lurking.search import surgery
 from lurking.search.constraints import Constraints
 from lurking.search.dependence import Dependence, Signature
 from lurking.search.signatures import adjacency, bundles, dense_groups
-from lurking.types import BoolArray, FloatArray, read_only
+from lurking.types import FloatArray
 
 MOST_MEMBERS = 12
 MOST_SPLITS = 40
@@ -136,32 +136,23 @@ class Proposer:
             yield tuple(name for name in members if name not in moved), moved
 
     def _kept(self, proposal: Proposal) -> Proposal | None:
-        """Return the proposal with the required arcs back in it, or None where it breaks a rule."""
+        """Return the proposal with required arcs back in it and without arcs of hidden variables that are not allowed.
+
+        None where it breaks a rule nevertheless.
+        """
         dag = proposal.dag
         names, needed = self.constraints.variables, self.constraints.required
         lost = [(names[x], names[y]) for x, y in np.argwhere(needed) if names[x] not in dag.parents(names[y])]
+        rules = self.constraints.extended(dag)
+        kept = [arc for arc in dag.edges if set(arc).isdisjoint(dag.hidden) or rules.allows(*arc)]
         try:
-            whole = Dag(dag.nodes, [*dag.edges, *lost], dag.hidden) if lost else dag
-            extended(self.constraints, whole).check(whole)
+            whole = Dag(dag.nodes, [*kept, *lost], dag.hidden) if lost or len(kept) < len(dag.edges) else dag
+            self.constraints.extended(whole).check(whole)
         except StructureError:
             return None
         if surgery.dimension(whole, self.cardinalities) > self.most_parameters:
             return None
         return Proposal(whole, proposal.source, proposal.invented)
-
-
-def extended(constraints: Constraints, dag: Dag) -> Constraints:
-    """Return the constraints for all nodes of a structure: arcs of hidden variables are free, others as given."""
-    nodes = dag.nodes
-    place = {name: position for position, name in enumerate(nodes)}
-    kept = [place[name] for name in constraints.variables]
-    allowed: BoolArray = ~np.eye(len(nodes), dtype=np.bool_)
-    required: BoolArray = np.zeros_like(allowed)
-    allowed[np.ix_(kept, kept)] = constraints.allowed
-    required[np.ix_(kept, kept)] = constraints.required
-    is_free = constraints.max_parents >= len(kept) - 1
-    limit = len(nodes) - 1 if is_free else constraints.max_parents
-    return Constraints(nodes, read_only(allowed), read_only(required), limit)
 
 
 def most_parameters(table: Table) -> float:

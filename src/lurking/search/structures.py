@@ -89,9 +89,7 @@ def arranged_constraints(constraints: Constraints | None, nodes: tuple[str, ...]
         raise StructureError(
             f"the constraints and the start differ in {different}; make them over all columns and hidden variables"
         )
-    order = [constraints.variables.index(name) for name in nodes]
-    place = np.ix_(order, order)
-    return Constraints(nodes, constraints.allowed[place], constraints.required[place], constraints.max_parents)
+    return constraints.restricted(nodes)
 
 
 def from_hidden_only(hidden: Mapping[str, int], columns: tuple[str, ...]) -> Constraints:

@@ -78,6 +78,20 @@ def with_split_hidden(dag: Dag, hidden: str, moved: Sequence[str], name: str, co
     return Dag((*dag.nodes, name), edges, {**dag.hidden, name: 2})
 
 
+def with_turned_parents(dag: Dag, name: str) -> Dag | None:
+    """Return the structure in which the observed parents of a hidden variable are its children.
+
+    The same pairs are joined, but other arcs are open to a climb from there. None where there are no such parents or a
+    cycle would be closed.
+    """
+    above = [parent for parent in dag.parents(name) if parent not in dag.hidden]
+    edges = [(name, pair[0]) if pair[1] == name and pair[0] in above else pair for pair in dag.edges]
+    try:
+        return Dag(dag.nodes, edges, dag.hidden) if above else None
+    except CycleError:
+        return None
+
+
 def with_joined_hidden(dag: Dag) -> list[Dag]:
     """Return the structures with one arc more, between two hidden variables that are not joined yet."""
     result = []

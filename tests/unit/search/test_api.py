@@ -5,6 +5,7 @@ import pytest
 
 import lurking as lk
 from lurking.errors import OptionError, StructureError, UnknownNameError
+from lurking.runtime.executor import StopFlag
 from lurking.search.api import search
 from lurking.search.families import FamilyScores, score_of
 
@@ -21,9 +22,11 @@ def table():
 @pytest.mark.parametrize("score", ["bd", "bdeu", "bic"])
 def test_methods_agree_on_few_variables(table, score):
     exact = lk.search(table, score=score, method="exact")
-    found = lk.search(table, score=score)
+    found = lk.search(table, score=score, method="tabu")
     greedy = lk.search(table, score=score, method="greedy")
     assert exact.status is lk.Status.OPTIMUM
+    chosen = lk.search(table, score=score)
+    assert (chosen.best, chosen.score, chosen.status) == (exact.best, exact.score, exact.status)
     assert exact.history == ()
     assert found.status is greedy.status is lk.Status.LOCAL_OPTIMUM
     assert found.score == pytest.approx(exact.score, rel=1e-12)
@@ -54,8 +57,26 @@ def test_starts(table):
     assert partial.best.nodes == table.columns
 
 
+def test_what_climbs_alone_have_is_climbed(table):
+    for option in ({"start": "tree"}, {"restarts": 2}, {"patience": 3}):
+        assert lk.search(table, **option).status is lk.Status.LOCAL_OPTIMUM
+    assert lk.search(table, time_limit=60.0).status is lk.Status.OPTIMUM
+    wide = lk.Table.from_array(np.tile(np.arange(2)[:, None], (10, 9)), columns=list("abcdefghi"))
+    assert lk.search(wide, restarts=None).status is lk.Status.LOCAL_OPTIMUM
+
+
+def test_a_stop_ends_an_exact_search_that_was_not_asked_for_at_its_start(table):
+    flag = StopFlag()
+    flag.set()
+    found = lk.search(table, required="a -> c", stop=flag)
+    assert found.status is lk.Status.INTERRUPTED
+    assert found.best.edges == (("a", "c"),)
+    with pytest.raises(KeyboardInterrupt):
+        lk.search(table, method="exact", stop=flag)
+
+
 def test_constraints_reach_every_method(table):
-    for method in ("tabu", "greedy", "exact"):
+    for method in ("auto", "tabu", "greedy", "exact"):
         found = lk.search(table, required="d -> a", forbidden=[("a", "c")], tiers=[["d"], ["b"]], method=method)
         assert ("d", "a") in found.best.edges
         assert ("a", "c") not in found.best.edges
@@ -64,7 +85,8 @@ def test_constraints_reach_every_method(table):
 
 def test_data_of_any_kind_and_seeds(table):
     frame = table.to_frame()
-    assert lk.search(frame, seed=5).history == lk.search(table, seed=5, workers=1).history
+    tabu = {"seed": 5, "method": "tabu"}
+    assert lk.search(frame, **tabu).history == lk.search(table, **tabu, workers=1).history != ()
     assert "bdeu = " in str(lk.search(frame))
 
 

@@ -34,6 +34,35 @@ def test_tiers_rule_out_arcs_back_in_time():
     assert np.argwhere(~rules.allowed & ~np.eye(4, dtype=bool)).tolist() == [[3, 0], [3, 1]]
 
 
+def test_tiers_hold_through_hidden_variables():
+    rules = made(tiers=[["a", "b"], ["c"]])
+    late = lk.Dag.parse("a b c d; c -> h[2]; h -> b")
+    assert not rules.extended(late).holds(late)
+    for text in (
+        "a b c d; a -> h[2]; h -> c",
+        "a b c d; c -> h[2]; h -> d",
+        "a b c d; a -> g[2]; g -> h[2] d; h -> b",
+    ):
+        dag = lk.Dag.parse(text)
+        assert rules.extended(dag).holds(dag)
+    chain = lk.Dag.parse("a b c d; c -> g[2]; g -> h[2]; h -> a")
+    assert not rules.extended(chain).holds(chain)
+    grown = rules.extended(lk.Dag.parse("a b c d; h[2] -> b c"))
+    assert not grown.allows("c", "h")
+    assert grown.allows("a", "h")
+    assert grown.allows("d", "h")
+
+
+def test_indicators_are_parents_of_nothing():
+    rules = made(indicators=True)
+    assert not rules.allowed.any()
+    dag = lk.Dag.parse("a b c d; g[2] -> a b h; h[2] -> c d")
+    assert rules.extended(dag).holds(dag)
+    for text in ("a b c d; a -> h[2]; h -> b c", "a -> b; h[2] -> c d"):
+        assert not rules.extended(lk.Dag.parse(text)).holds(lk.Dag.parse(text))
+    assert rules.restricted(["b", "a"]).indicators
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
@@ -43,6 +72,7 @@ def test_tiers_rule_out_arcs_back_in_time():
         ({"required": [("a", "a")]}, StructureError, "joins a variable with itself"),
         ({"tiers": [["a"], ["b", "a"]]}, StructureError, "'a' is in tier 1 and in tier 2"),
         ({"tiers": ["a", "b"]}, OptionError, "list of lists"),
+        ({"required": "a -> b", "indicators": True}, StructureError, "required, but columns that are indicators"),
         ({"tiers": [["aa"]]}, StructureError, "tier 1 names 'aa'"),
         ({"required": "a b -> c", "max_parents": 1}, OptionError, "'c' has 2 required parents"),
         ({"max_parents": -1}, OptionError, "max_parents is -1"),

@@ -12,8 +12,10 @@ from lurking.runtime.store import Store
 from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
 from lurking.search.hidden import check_room, room_for
-from lurking.search.judge import is_better
-from lurking.search.proposals import Proposer, extended, most_parameters
+from lurking.search.judge import Judge, is_better, is_far_below
+from lurking.search.local_trials import thinned
+from lurking.search.proposals import Proposer, most_parameters
+from lurking.search.surgery import with_turned_parents
 
 ANSWERS = [[0.85, 0.15], [0.2, 0.8]]
 
@@ -30,7 +32,7 @@ def one_cause(rows=600):
 
 @pytest.fixture(scope="module")
 def found():
-    return lk.search(one_cause(), hidden=1, seed=0, restarts=5, target=0.5)
+    return lk.search(one_cause(), hidden=1, seed=0, target=0.5)
 
 
 def test_the_cause_of_four_answers_is_invented(found):
@@ -58,7 +60,7 @@ def test_no_bound_is_ever_judged_and_the_posterior_adds_up(found):
 
 
 def test_equal_seeds_give_equal_results_for_any_number_of_workers(found):
-    again = lk.search(one_cause(), hidden=1, seed=0, restarts=5, target=0.5, workers=2)
+    again = lk.search(one_cause(), hidden=1, seed=0, target=0.5, workers=2)
     assert again.best == found.best
     assert again.score == found.score
 
@@ -66,7 +68,7 @@ def test_equal_seeds_give_equal_results_for_any_number_of_workers(found):
 def test_nothing_is_invented_on_a_chain_that_is_fully_observed():
     tables = {"a": [[0.5, 0.5]]}
     table = drawn("a -> b -> c -> d", tables, 500)
-    result = lk.search(table, hidden=1, seed=0, restarts=5, target=0.5)
+    result = lk.search(table, hidden=1, seed=0, target=0.5)
     assert not result.best.hidden
     assert result.evidence.kind is Kind.EXACT
     assert len(result.history) > 1, "hidden variables were tried"
@@ -82,10 +84,10 @@ def test_empty_cells_are_searched_without_hidden_variables():
 def test_a_store_gives_the_evidence_back(tmp_path, found):
     path = tmp_path / "search.sqlite"
     with Store(path) as store:
-        lk.search(one_cause(), hidden=1, seed=0, restarts=5, target=0.5, store=store)
+        lk.search(one_cause(), hidden=1, seed=0, target=0.5, store=store)
         kept = len(store)
         assert kept == len(found.history)
-        again = lk.search(one_cause(), hidden=1, seed=0, restarts=5, target=0.5, store=store)
+        again = lk.search(one_cause(), hidden=1, seed=0, target=0.5, store=store)
         assert len(store) == kept
     assert again.best == found.best
     assert again.score == found.score
@@ -94,7 +96,7 @@ def test_a_store_gives_the_evidence_back(tmp_path, found):
 def test_constraints_hold_for_structures_with_hidden_variables():
     table = one_cause()
     options = {"required": "a -> b", "forbidden": "c -> d; d -> c", "max_parents": 2}
-    result = lk.search(table, hidden=1, seed=0, restarts=2, target=0.5, **options)
+    result = lk.search(table, hidden=1, seed=0, target=0.5, **options)
     for trial in result.history:
         assert "a" in trial.dag.parents("b")
         assert not {("c", "d"), ("d", "c")} & set(trial.dag.edges)
@@ -134,6 +136,70 @@ def test_a_difference_counts_beyond_its_standard_error():
     assert not is_better(sampled(-90.0, 0.3, Status.INTERRUPTED), exact)
 
 
+def test_prior_odds_count_as_evidence_does():
+    exact = Evidence(-100.0, 0.0, 0.0, Kind.EXACT, "ais")
+    assert not is_better(sampled(-97.0, 0.3), exact, -math.log(20.0))
+    assert is_better(sampled(-96.0, 0.3), exact, -math.log(20.0))
+    assert is_better(sampled(-101.0, 0.1), exact, math.log(20.0))
+
+
+def test_a_first_look_is_the_last_one_only_far_below():
+    rival = sampled(-100.0, 0.1)
+    assert is_far_below(sampled(-112.0, 1.0), rival)
+    assert not is_far_below(sampled(-108.0, 1.0), rival)
+    assert not is_far_below(sampled(-112.0, 1.0, Status.UNTRUSTED), rival)
+    assert not is_far_below(sampled(-90.0, 1.0), rival)
+
+
+def test_the_structure_prior_decides_and_is_told():
+    table = one_cause(300)
+    options = {"hidden": 1, "seed": 0, "target": 0.5}
+    plain = lk.search(table, **options)
+    assert str(plain.structure_prior) == "hidden:0.25"
+    against = lk.search(table, **options, structure_prior=("hidden", 1e-30))
+    assert plain.best.hidden
+    assert not against.best.hidden
+    assert against.posterior.hidden_probabilities()[0] == pytest.approx(1.0)
+    odds = math.log(plain.posterior.candidates[0].prior / plain.posterior.candidates[-1].prior)
+    more = len(plain.posterior.candidates[-1].dag.hidden) - len(plain.posterior.candidates[0].dag.hidden)
+    assert odds == pytest.approx(more * math.log(4.0))
+
+
+def test_two_attitudes_need_two_causes_where_answers_are_indicators():
+    tables = {"g": [[0.5, 0.5]], "h": [[0.75, 0.25], [0.25, 0.75]]}
+    table = drawn("g[2] -> a b h; h[2] -> c d", tables, 2000)
+    found = lk.search(table, "auto", seed=0, target=0.5, indicators=True)
+    groups = {frozenset(found.best.children(name)) - {*found.best.hidden} for name in found.best.hidden}
+    assert groups == {frozenset("ab"), frozenset("cd")}
+    assert found.posterior.hidden_probabilities()[1] < 0.1
+    for trial in found.history:
+        assert not any(parent in table.columns for parent, _ in trial.dag.edges)
+
+
+def test_turned_parents_and_thinned_arcs():
+    dag = lk.Dag.parse("a b c; a -> h[2] b; h -> b c")
+    turned = with_turned_parents(dag, "h")
+    assert set(turned.edges) == {("h", "a"), ("a", "b"), ("h", "b"), ("h", "c")}
+    assert with_turned_parents(turned, "h") is None
+    table = one_cause()
+    judge = Judge(table, lk.Prior.symmetric(1.0), seed=0)
+    rules = Constraints.from_options(table.columns)
+    start = lk.Dag.parse("a b c d; h[2] -> a b c d; a -> b; c -> d")
+    found = thinned(judge, rules.extended(start), start, ["h"])
+    assert found.edges == lk.Dag.parse("a b c d; h[2] -> a b c d").edges
+    kept = Constraints.from_options(table.columns, required="a -> b")
+    found = thinned(judge, kept.extended(start), start, ["h"])
+    assert ("a", "b") in found.edges
+
+
+def test_a_hopeless_structure_is_not_sampled():
+    table = one_cause()
+    judge = Judge(table, lk.Prior.symmetric(1.0), seed=0, target=0.5)
+    good, bad = lk.Dag.parse("a b c d; h[2] -> a b c d"), lk.Dag.parse("a b c d; h[2] -> a b")
+    assert judge.is_hopeless(bad, good)
+    assert not judge.is_hopeless(good, bad)
+
+
 def test_data_that_cannot_carry_hidden_variables_are_refused_with_the_reason():
     few = lk.Table.from_rows([(0, 0, 1), (1, 1, 0)] * 2, columns=["a", "b", "c"])
     with pytest.raises(lk.LurkingError, match=r"3 columns are too few: 2 hidden variables .* need 4"):
@@ -154,7 +220,7 @@ def test_proposals_keep_the_rules_and_differ():
     forms = [proposal.dag.canonical() for proposal in made]
     assert len(set(forms)) == len(forms)
     for proposal in made:
-        extended(constraints, proposal.dag).check(proposal.dag)
+        constraints.extended(proposal.dag).check(proposal.dag)
         assert set(proposal.invented) == set(proposal.dag.hidden)
         assert lk.Problem(proposal.dag, table).dimension <= most_parameters(table)
 
