@@ -34,7 +34,8 @@ StructurePriorOption = Annotated[
     str,
     typer.Option(
         "--structure-prior",
-        help="p(model): uniform, edges:K (a factor K per edge), edge-probability:P, or parameters:R (R per parameter).",
+        help="p(model): uniform, edges:K (a factor K per edge), edge-probability:P, parameters:R (R per parameter), or "
+        "hidden:K (K per hidden variable).",
     ),
 ]
 RescoreOption = Annotated[

@@ -27,6 +27,7 @@ from lurking.search.families import FamilyScores, prior_of_score
 from lurking.search.greedy import ClimbRules, climb
 from lurking.search.inventing import InventRules, invent
 from lurking.search.judge import TARGET, Judge
+from lurking.search.notebook import Notebook
 from lurking.search.proposals import least_parameters, most_parameters
 from lurking.search.structural_em import structural_em
 
@@ -124,13 +125,16 @@ class HiddenSearch:
                 stop=clock.stop,
                 store=self.store,
             )
-            base = self.searched(Dag(self.table.columns, _among_columns(start, self.table)), clock, prior)
+            choices = (self.score, self.weight(prior), self.rules.restarts, self.rules.patience, self.max_states)
+            notebook = Notebook.of_search(self.store, self.table, self.seed, prior, self.constraints, *choices)
+            base = self.based(Dag(self.table.columns, _among_columns(start, self.table)), clock, prior, notebook)
             rules = InventRules(
                 self.most_hidden,
                 self.max_states,
                 structure_prior=self.structure_prior or StructurePrior("hidden", 1.0 / max(len(self.table.columns), 1)),
                 scored=(self.score, self.weight(prior)),
                 progress=self.rules.progress,
+                notebook=notebook,
             )
             starts = [base, start] if start.hidden else [base]
             without = None
@@ -170,6 +174,16 @@ class HiddenSearch:
                 f"the start has {len(whole.hidden)} hidden variables, and hidden is {self.most_hidden}; raise hidden"
             )
         return whole
+
+    def based(self, start: Dag, clock: Clock, prior: Prior, notebook: Notebook) -> Dag:
+        """Return the best structure without hidden variables, found now or before."""
+        known = notebook.recall("base", start)
+        if known is not None:
+            return Dag.parse(known["structure"])
+        found = self.searched(start, clock, prior)
+        if not clock.is_over:
+            notebook.note({"structure": found.to_text()}, "base", start)
+        return found
 
     def searched(self, start: Dag, clock: Clock, prior: Prior) -> Dag:
         """Return the best structure found without hidden variables."""

@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
+import numpy as np
+
 from lurking.data.table import Table
 from lurking.errors import TooLarge
 from lurking.evidence.base import Evidence
@@ -38,6 +40,7 @@ from lurking.search.contenders import (
 )
 from lurking.search.judge import Judge, is_better
 from lurking.search.local_trials import LocalTrial, LocalTrials, has_enough_neighbours, polished
+from lurking.search.notebook import Notebook
 from lurking.search.proposals import MOST_SPLIT_MEMBERS, Proposal, Proposer, most_parameters
 from lurking.search.structural_em import structural_em
 from lurking.search.surgery import dimension, with_merged_hidden, without_hidden
@@ -70,6 +73,7 @@ class InventRules:
     scored: tuple[str, float] = ("bd", 1.0)
     """Name and weight of the family score that goes with the prior."""
     progress: Progress = field(default_factory=Silent)
+    notebook: Notebook = field(default_factory=Notebook)
 
 
 def invent(
@@ -141,7 +145,8 @@ class _Invention:
 
     def tried(self, proposer: Proposer, room: int) -> list[LocalTrial]:
         """Return the proposals that gain most among their own variables, best first, singles and then pairs."""
-        trials = LocalTrials(self.now, self.constraints, self.judge, self.rules.scored, self.rules.most_states)
+        rules = self.rules
+        trials = LocalTrials(self.now, self.constraints, self.judge, rules.scored, rules.most_states, rules.notebook)
         singles = self.best_trials(trials, proposer.proposals(self.now))
         if room < 2:
             return singles
@@ -227,6 +232,12 @@ class _Invention:
         """Return the structure after structural EM; as it is when the time is over."""
         if self.clock.is_over:
             return dag
+        known = self.rules.notebook.recall("refined", dag)
+        if known is not None:
+            best = Dag.parse(known["structure"])
+            tables = {name: np.asarray(table) for name, table in known["tables"].items()}
+            self.judge.fit(best, tables, 1)
+            return best.pruned()
         found = structural_em(
             self.table,
             dag,
@@ -244,6 +255,9 @@ class _Invention:
         )
         self.n_fitted += len(found.history)
         self.judge.remember(found.fit)
+        if not self.clock.is_over:
+            tables = {name: table.tolist() for name, table in found.fit.network.tables.items()}
+            self.rules.notebook.note({"structure": found.best.to_text(), "tables": tables}, "refined", dag)
         return found.best.pruned()
 
     def resized(self, dag: Dag, name: str) -> Dag:

@@ -19,6 +19,7 @@ from lurking.search.contenders import around
 from lurking.search.families import FamilyScores
 from lurking.search.greedy import ClimbRules, climb
 from lurking.search.judge import Judge
+from lurking.search.notebook import Notebook
 from lurking.search.proposals import Proposal
 from lurking.search.structural_em import structural_em
 from lurking.search.surgery import with_turned_parents
@@ -47,9 +48,15 @@ class LocalTrials:
     """Tries proposals for one current structure; columns and outcomes that come again are looked up."""
 
     def __init__(
-        self, current: Dag, constraints: Constraints, judge: Judge, scored: tuple[str, float], most: int
+        self,
+        current: Dag,
+        constraints: Constraints,
+        judge: Judge,
+        scored: tuple[str, float],
+        most: int,
+        notebook: Notebook,
     ) -> None:
-        self.current, self.constraints, self.judge = current, constraints, judge
+        self.current, self.constraints, self.judge, self.notebook = current, constraints, judge, notebook
         self.score, self.weight = scored
         self.most_states = most
         self._bases: dict[frozenset[str], float] = {}
@@ -60,6 +67,21 @@ class LocalTrials:
 
         A `quick` one has three states and a few rounds of structural EM, enough to see which proposals are worth more.
         """
+        task = "glance" if quick else "trial"
+        known = self.notebook.recall(task, self.current, proposal.dag)
+        if known is None:
+            found = self._trial(proposal, quick)
+            if not self.judge.stop.is_set:
+                content = {} if found is None else {"structure": found.dag.to_text(), "gain": found.gain}
+                self.notebook.note(content, task, self.current, proposal.dag)
+            return found
+        if not known:
+            return None
+        dag = Dag.parse(known["structure"])
+        left = tuple(name for name in proposal.invented if name in dag.hidden)
+        return LocalTrial(dag, proposal.source, left, known["gain"])
+
+    def _trial(self, proposal: Proposal, quick: bool) -> LocalTrial | None:
         nodes = self.concerned(proposal)
         inside = _restricted(proposal.dag, {*nodes, *proposal.invented})
         try:

@@ -1,6 +1,7 @@
 """Hidden variables are invented where the evidence speaks for them, and nowhere else."""
 
 import math
+from unittest.mock import Mock
 
 import pytest
 
@@ -9,6 +10,8 @@ from lurking.evidence.base import Evidence, Kind
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.store import Store
+from lurking.search import inventing, local_trials
+from lurking.search import judge as judge_module
 from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
 from lurking.search.hidden import check_room, room_for
@@ -81,16 +84,28 @@ def test_empty_cells_are_searched_without_hidden_variables():
     assert result.evidence.kind is Kind.ESTIMATE
 
 
-def test_a_store_gives_the_evidence_back(tmp_path, found):
-    path = tmp_path / "search.sqlite"
-    with Store(path) as store:
-        lk.search(one_cause(), hidden=1, seed=0, target=0.5, store=store)
+def test_a_store_gives_everything_back(tmp_path, found, monkeypatch):
+    options = {"hidden": 1, "seed": 0, "target": 0.5}
+    with Store(tmp_path / "search.sqlite") as store:
+        first = lk.search(one_cause(), **options, store=store)
         kept = len(store)
-        assert kept == len(found.history)
-        again = lk.search(one_cause(), hidden=1, seed=0, target=0.5, store=store)
+        for place in (inventing, local_trials):
+            monkeypatch.setattr(place, "structural_em", Mock(side_effect=AssertionError))
+        monkeypatch.setattr(judge_module, "evaluate", Mock(side_effect=AssertionError))
+        again = lk.search(one_cause(), **options, store=store)
         assert len(store) == kept
-    assert again.best == found.best
-    assert again.score == found.score
+        assert [str(trial) for trial in again.history] == [str(trial) for trial in first.history]
+        monkeypatch.undo()
+        other = lk.search(one_cause(), **options, max_parents=1, store=store)
+    assert (again.best, again.score) == (first.best, first.score) == (found.best, found.score)
+    assert max(len(other.best.parents(name)) for name in other.best.nodes) == 1
+
+
+def test_a_search_that_was_stopped_goes_on_to_the_same_end(tmp_path, found):
+    with Store(tmp_path / "search.sqlite") as store:
+        for limit in (0.5, 1.0, None):
+            again = lk.search(one_cause(), hidden=1, seed=0, target=0.5, store=store, time_limit=limit)
+    assert (again.best, again.score) == (found.best, found.score)
 
 
 def test_constraints_hold_for_structures_with_hidden_variables():
