@@ -199,8 +199,8 @@ def main() -> None:
     print("load average at the start: " + " ".join(f"{load:.2f}" for load in os.getloadavg()), flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "inventing.json"
-    for case in options.cases:
-        for seed in range(options.data_sets):
+    for seed in range(options.data_sets):
+        for case in options.cases:
             row = run(case, options.rows, seed, options.limit)
             record = json.loads(path.read_text()) if path.exists() else []
             record = [old for old in record if (old["case"], old["seed"]) != (case, seed)] + [row]

@@ -22,7 +22,7 @@ from lurking.search.judge import Judge
 from lurking.search.notebook import Notebook
 from lurking.search.proposals import Proposal
 from lurking.search.structural_em import structural_em
-from lurking.search.surgery import with_turned_parents
+from lurking.search.surgery import with_child_instead, with_turned_parents
 
 MOST_COLUMNS = 12
 LEAST_NEIGHBOURS = 3
@@ -212,30 +212,46 @@ class LocalTrials:
 def polished(
     judge: Judge, constraints: Constraints, dag: Dag, invented: Sequence[str], rearranged: Callable[[Dag], Dag]
 ) -> Dag:
-    """Return what the single moves of structural EM do not find: fewer arcs around new variables, and turned ones.
+    """Return what the single moves of structural EM do not find.
 
-    `rearranged` is structural EM from a structure, `constraints` are those on the columns.
+    Fewer arcs around new variables, the variables themselves instead of several of their neighbours as parents, and
+    their own parents turned into children. `rearranged` is structural EM from a structure, `constraints` are those on
+    the columns.
     """
     if judge.stop.is_set or not has_enough_neighbours(dag):
         return dag
-    dag = thinned(judge, constraints.extended(dag), dag, invented)
+    dag = thinned(judge, constraints, dag, invented)
     for name in invented:
+        if name in dag.hidden:
+            dag = _with_more_children(judge, constraints, dag, name)
         other = with_turned_parents(dag, name) if name in dag.hidden else None
         if other is None or judge.stop.is_set or not constraints.extended(other).holds(other):
             continue
         found = rearranged(other)
         if has_enough_neighbours(found):
-            found = thinned(judge, constraints.extended(found), found, invented)
+            found = thinned(judge, constraints, found, invented)
             dag = found if judge.cheap(found) > judge.cheap(dag) else dag
     return dag
 
 
-def thinned(judge: Judge, rules: Constraints, dag: Dag, invented: Sequence[str]) -> Dag:
+def _with_more_children(judge: Judge, constraints: Constraints, dag: Dag, name: str) -> Dag:
+    """Return the structure in which a hidden variable replaces its neighbours as parents, where the bound rises."""
+    for child in dag.observed:
+        other = with_child_instead(dag, name, child)
+        if other is None or judge.stop.is_set or not constraints.extended(other).holds(other):
+            continue
+        if judge.cheap(other) > judge.cheap(dag):
+            dag = other
+    return dag
+
+
+def thinned(judge: Judge, constraints: Constraints, dag: Dag, invented: Sequence[str]) -> Dag:
     """Return the structure without arcs among neighbours of the new variables, as far as the bound rises.
 
     With such an arc the new variable learns to say something else, and then expected counts speak for the arc. So every
     arc is left out in turn, and the bound found anew.
     """
+    rules = constraints.extended(dag)
     while not judge.stop.is_set:
         near = [around(dag, name) for name in invented if name in dag.hidden]
         inner = [arc for arc in dag.edges if any(set(arc) <= members for members in near)]

@@ -92,6 +92,23 @@ def with_turned_parents(dag: Dag, name: str) -> Dag | None:
         return None
 
 
+def with_child_instead(dag: Dag, name: str, child: str) -> Dag | None:
+    """Return the structure in which a hidden variable replaces those of its neighbours that are parents of `child`.
+
+    Where several neighbours point to one variable, they may stand in for the hidden one that they all tell of. None
+    where fewer than two do, or a cycle would be closed.
+    """
+    near = {*dag.parents(name), *dag.children(name)}
+    replaced = [parent for parent in dag.parents(child) if parent in near]
+    if child in near or child == name or len(replaced) < 2:
+        return None
+    edges = [pair for pair in dag.edges if not (pair[1] == child and pair[0] in replaced)]
+    try:
+        return Dag(dag.nodes, [*edges, (name, child)], dag.hidden)
+    except CycleError:
+        return None
+
+
 def with_joined_hidden(dag: Dag) -> list[Dag]:
     """Return the structures with one arc more, between two hidden variables that are not joined yet."""
     result = []

@@ -18,7 +18,7 @@ from lurking.search.hidden import check_room, room_for
 from lurking.search.judge import Judge, is_better, is_far_below
 from lurking.search.local_trials import thinned
 from lurking.search.proposals import Proposer, most_parameters
-from lurking.search.surgery import with_turned_parents
+from lurking.search.surgery import with_child_instead, with_turned_parents
 
 ANSWERS = [[0.85, 0.15], [0.2, 0.8]]
 
@@ -200,11 +200,24 @@ def test_turned_parents_and_thinned_arcs():
     judge = Judge(table, lk.Prior.symmetric(1.0), seed=0)
     rules = Constraints.from_options(table.columns)
     start = lk.Dag.parse("a b c d; h[2] -> a b c d; a -> b; c -> d")
-    found = thinned(judge, rules.extended(start), start, ["h"])
+    found = thinned(judge, rules, start, ["h"])
     assert found.edges == lk.Dag.parse("a b c d; h[2] -> a b c d").edges
     kept = Constraints.from_options(table.columns, required="a -> b")
-    found = thinned(judge, kept.extended(start), start, ["h"])
+    found = thinned(judge, kept, start, ["h"])
     assert ("a", "b") in found.edges
+
+
+def test_a_hidden_variable_stands_in_for_its_neighbours():
+    dag = lk.Dag.parse("a b c d e; h[2] -> a b c; a b -> d; c -> d e")
+    made = with_child_instead(dag, "h", "d")
+    assert set(made.parents("d")) == {"h"}
+    assert with_child_instead(dag, "h", "e") is None, "one neighbour is not enough"
+    assert with_child_instead(dag, "h", "a") is None, "already a child"
+    above = lk.Dag.parse("a b c d; a b -> d; d -> h[2]; h -> a0 c; g[2] -> a b h")
+    assert with_child_instead(above, "g", "d") is not None
+    assert with_child_instead(lk.Dag.parse("d -> x; x -> h[2]; a b -> d; h -> c; a b -> h"), "h", "d") is None, (
+        "a cycle"
+    )
 
 
 def test_a_hopeless_structure_is_not_sampled():
