@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
+from lurking.graph.groups import Groups
+
 
 class CliqueTree(NamedTuple):
     """A forest of cliques with the running intersection property.
@@ -104,18 +106,10 @@ def _tree_of(cliques: list[frozenset[int]], sizes: Mapping[int, int]) -> CliqueT
             pair,
         ),
     )
-    leader = list(range(len(cliques)))
-
-    def find(i: int) -> int:
-        while leader[i] != i:
-            leader[i] = leader[leader[i]]
-            i = leader[i]
-        return i
-
+    parts = Groups(len(cliques))
     linked: list[list[int]] = [[] for _ in cliques]
     for i, j in order:
-        if find(i) != find(j):
-            leader[find(i)] = find(j)
+        if parts.join(i, j):
             linked[i].append(j)
             linked[j].append(i)
     sequence: list[int] = []

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
+from lurking.graph.groups import Groups
 from lurking.graph.triangulation import CliqueTree, clique_tree
 from lurking.models.discrete.layout import Layout
 from lurking.types import IntArray
@@ -167,9 +169,10 @@ def parts_of(layout: Layout) -> tuple[int, list[Part]]:
     """
     hidden = {j for j, name in enumerate(layout.nodes) if name in layout.dag.hidden}
     members = [[v for v in (j, *parents) if v in hidden] for j, parents in enumerate(layout.parents)]
-    linked = _Groups(len(layout.nodes))
+    linked = Groups(len(layout.nodes))
     for together in members:
-        linked.join(together)
+        for two in pairwise(together):
+            linked.join(*two)
     # A family without hidden variables is a component of its own if its table meets a hidden one elsewhere.
     meets = {layout.offsets[j] for j, together in enumerate(members) if together}
     families: dict[int, list[int]] = {}
@@ -177,36 +180,17 @@ def parts_of(layout: Layout) -> tuple[int, list[Part]]:
         if layout.offsets[j] in meets:
             families.setdefault(linked.leader(together[0]) if together else -1 - j, []).append(j)
     components = [Component(layout, tuple(some)) for some in families.values()]
-    sharing = _Groups(len(components))
+    sharing = Groups(len(components))
     first: dict[int, int] = {}
     for place, component in enumerate(components):
         for j in component.families:
-            sharing.join([first.setdefault(layout.offsets[j], place), place])
+            sharing.join(first.setdefault(layout.offsets[j], place), place)
     parts: dict[int, list[Component]] = {}
     for place, component in enumerate(components):
         parts.setdefault(sharing.leader(place), []).append(component)
     free = [(layout.cardinalities[j] - 1) * layout.configurations[j] for j in range(len(layout.nodes))]
     alone = sum(free[j] for j in layout.owners if layout.offsets[j] not in meets)
     return alone, [Part(layout, tuple(some)) for some in parts.values()]
-
-
-class _Groups:
-    """Numbers that hang together."""
-
-    def __init__(self, count: int) -> None:
-        self._above = list(range(count))
-
-    def leader(self, member: int) -> int:
-        """Return the number that stands for a group."""
-        while self._above[member] != member:
-            self._above[member] = self._above[self._above[member]]
-            member = self._above[member]
-        return member
-
-    def join(self, members: Sequence[int]) -> None:
-        """Make one group of the groups of some numbers."""
-        for member in members[1:]:
-            self._above[self.leader(member)] = self.leader(members[0])
 
 
 def _uniform(shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lurking.graph.dag import Dag
+from lurking.graph.groups import Groups
 from lurking.graph.moves import ArcSet
 from lurking.search.constraints import Constraints
 from lurking.search.families import FamilyScorer
@@ -52,21 +53,14 @@ def _gains(scorer: FamilyScorer) -> FloatArray:
 def _spanning_forest(weights: FloatArray) -> list[list[int]]:
     """Return the neighbours of each position in the forest of greatest positive weight (Kruskal); ties by position."""
     size = len(weights)
-    component = list(range(size))
-
-    def top(x: int) -> int:
-        while component[x] != x:
-            component[x] = x = component[component[x]]
-        return x
-
+    parts = Groups(size)
     xs, ys = np.triu_indices(size, 1)
     neighbours: list[list[int]] = [[] for _ in range(size)]
     for k in np.argsort(-weights[xs, ys], kind="stable"):
         x, y = int(xs[k]), int(ys[k])
         if weights[x, y] <= 0.0:
             break
-        if top(x) != top(y):
-            component[top(x)] = top(y)
+        if parts.join(x, y):
             neighbours[x].append(y)
             neighbours[y].append(x)
     return neighbours
