@@ -155,8 +155,8 @@ def rank_p_value(counts: FloatArray, rank: int) -> float | None:
     that metric is χ² with (r − k)(c − k) degrees of freedom (Kleibergen & Paap 2006, with the multinomial covariance).
     None where the rank cannot be exceeded or there are no counts.
 
-    The distribution is that of large tables, and on thin ones the size is off, either way: with three expected counts
-    in the rarest cell a 2 × 2 matrix of rank 1 is rejected at level 0.001 in 4 of 100 samples, with less than one never.
+    The distribution is that of large tables, and on thin ones the size is off, either way: a 2 × 2 table of rank 1 with
+    three expected counts in its rarest cell is rejected at level 0.001 in 4 of 100 samples, with less than one in none.
     """
     kept = counts[counts.sum(axis=1) > 0.0][:, counts.sum(axis=0) > 0.0]
     total = kept.sum()
