@@ -21,10 +21,12 @@ FORMS = (
 class StructurePrior:
     """ln p(m) of a structure with E edges, N nodes, H of them hidden, and d free parameters, up to a constant.
 
+    All four are counted without hidden variables that have no observed descendant: of these the evidence knows nothing.
     uniform: 0. edges: E ln κ, a factor κ for every edge (Heckerman, Geiger & Chickering 1995 have κ per arc in which a
     structure differs from a given one; here that one is empty). edge-probability: E ln π + (N(N − 1)/2 − E) ln(1 − π),
     every pair of nodes joined with probability π independently of the others. parameters: d ln ρ. hidden: H ln κ, a
-    factor κ for every hidden variable. function: what a user's function of the Dag returns; −inf excludes a structure.
+    factor κ for every hidden variable. function: what a user's function returns for the Dag as it was given; −inf
+    excludes a structure.
     """
 
     name: str
@@ -66,8 +68,11 @@ class StructurePrior:
             raise OptionError(f"the structure prior {text!r} has no number behind the colon; write edges:0.1") from None
 
     def log_weight(self, dag: Dag, dimension: int) -> float:
-        """Return ln p(m) up to a constant; `dimension` is d, which the structure alone does not know."""
-        edges, nodes = len(dag.edges), len(dag.nodes)
+        """Return ln p(m) up to a constant; `dimension` is d of the pruned structure, which no structure alone knows."""
+        if self.function is not None:
+            return _finite_or_excluded(self.function(dag), dag)
+        counted = dag.pruned()
+        edges, nodes = len(counted.edges), len(counted.nodes)
         if self.name == "edges":
             return edges * math.log(self.value)
         if self.name == "edge-probability":
@@ -75,8 +80,8 @@ class StructurePrior:
         if self.name == "parameters":
             return dimension * math.log(self.value)
         if self.name == "hidden":
-            return len(dag.hidden) * math.log(self.value)
-        return 0.0 if self.function is None else _finite_or_excluded(self.function(dag), dag)
+            return len(counted.hidden) * math.log(self.value)
+        return 0.0
 
     def __str__(self) -> str:
         if self.name == "function":

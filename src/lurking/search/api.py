@@ -18,7 +18,7 @@ from lurking.graph.equivalence import Cpdag, cpdag
 from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
 from lurking.inference.problem import check_columns
 from lurking.learn.loop import Status
-from lurking.models.discrete.prior import Prior
+from lurking.models.discrete.prior import BDeuPrior, Prior
 from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
@@ -28,10 +28,11 @@ from lurking.search.clock import Clock
 from lurking.search.constraints import Arcs, Constraints
 from lurking.search.contenders import Invented, Trial
 from lurking.search.exhaustive import edge_probabilities, optimum
-from lurking.search.families import FamilyScorer, FamilyScores
+from lurking.search.families import FamilyScorer, FamilyScores, prior_of_score
 from lurking.search.greedy import ClimbRules, Searched, Step, climb
 from lurking.search.hidden import HiddenSearch, check_room, checked_limit, is_complete, room_for
 from lurking.search.posterior import StructurePosterior
+from lurking.search.silent_columns import SetAside
 from lurking.search.trees import tree
 from lurking.types import FloatArray, Frame, read_only
 
@@ -140,6 +141,8 @@ def search(
 ) -> SearchResult:
     """Find the structure of highest score, with hidden variables if the evidence speaks for them.
 
+    Columns with fewer than two observed levels have no say in it and stay alone, unless an arc at them is required.
+
     Parameters
     ----------
     table : a Table, a pandas/polars/Arrow frame, a 2-d array, or the path of a file.
@@ -160,8 +163,8 @@ def search(
     workers : threads; they never change a result.
     indicators, structure_prior, max_states, target, store : with hidden variables or empty cells. Whether columns are
         parents of nothing, so that hidden variables alone join them; p(m) as in `compare`, by default a factor 1/p for
-        each hidden variable among p columns; the most states of a hidden variable; the standard error of sampled
-        evidence to go on for; where what was found is kept to be found again.
+        each hidden variable among the p columns with a say; the most states of a hidden variable; the standard error of
+        sampled evidence to go on for; where what was found is kept to be found again.
     """
     most = checked_limit(hidden)
     way = _Way(method, start, restarts, patience, time_limit)
@@ -173,26 +176,27 @@ def search(
     if most == 0 and is_complete(data):
         if structure_prior is not None:
             raise OptionError("structure_prior is for a search with hidden variables or empty cells; leave it out")
-        name = score or "bdeu"
-        return _result(_complete(FamilyScores(data, name, prior), constraints, way, climbing, data), name)
+        return _without_hidden(data, constraints, way, climbing, score or "bdeu", prior)
     if method == "exact":
         raise OptionError("method is 'exact', which knows no hidden variables and no empty cells; use 'auto'")
+    p_structure = None if structure_prior is None else StructurePrior.from_option(structure_prior)
+    aside = SetAside.of(data, constraints, declared=False)
     work = HiddenSearch(
-        data,
-        room_for(data) if most is None else check_room(data, most),
-        constraints,
+        aside.table,
+        room_for(aside.table) if most is None else check_room(aside.table, most),
+        aside.constraints,
         score or "bd",
         prior,
         climbing,
-        start,
+        aside.start(start),
         seed,
-        None if structure_prior is None else StructurePrior.from_option(structure_prior),
+        aside.structure_prior(p_structure),
         check_whole("max_states", max_states, 2),
         target,
         store,
-        way.is_exact(data),
+        way.is_exact(aside.table),
     )
-    return _invented(work.run())
+    return _invented(aside.invented(work.run(), work.checked_prior(), p_structure))
 
 
 @dataclass(frozen=True)
@@ -237,6 +241,17 @@ class _Way:
         )
 
 
+def _without_hidden(
+    data: Table, constraints: Constraints, way: _Way, rules: ClimbRules, score: str, prior: Prior | float | None
+) -> SearchResult:
+    """Return the outcome of a search on complete columns, those with one level set aside."""
+    made = prior_of_score(score, prior)
+    aside = SetAside.of(data, constraints, declared=isinstance(made, BDeuPrior))
+    scorer = FamilyScores(aside.table, score, prior)
+    found = _complete(scorer, aside.constraints, replace(way, start=aside.start(way.start)), rules, aside.table)
+    return _result(aside.searched(found, made), score)
+
+
 def _complete(scorer: FamilyScores, constraints: Constraints, way: _Way, rules: ClimbRules, table: Table) -> Searched:
     """Return the outcome of a search on complete columns; when the time ends an exact one, its start."""
     if not way.is_exact(table):
@@ -271,15 +286,18 @@ def edge_posterior(
 
     With over="orders" the prior is uniform over orders of the variables and over the parent sets that agree with them,
     which makes the sum possible and favours structures that agree with many orders; over="structures" is uniform over
-    structures and possible for at most five variables. Other options as in `search`.
+    structures and possible for at most five variables. A column with one level is in no structure that is summed, so
+    that it changes no other arc, and its own arcs have probability 0. Other options as in `search`.
     """
     data = as_table(table)
-    scorer = FamilyScores(data, score, prior)
+    check_columns(Dag(data.columns), data)
     constraints = Constraints.from_options(
         data.columns, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
     )
-    found = edge_probabilities(scorer, constraints, over, workers, stop, progress)
-    return EdgePosterior(data.columns, read_only(np.ascontiguousarray(found)), over)
+    aside = SetAside.of(data, constraints, declared=True)
+    scorer = FamilyScores(aside.table, score, prior)
+    found = edge_probabilities(scorer, aside.constraints, over, workers, stop, progress)
+    return EdgePosterior(data.columns, read_only(aside.matrix(found)), over)
 
 
 def _result(found: Searched, score: str) -> SearchResult:

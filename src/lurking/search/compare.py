@@ -66,7 +66,7 @@ class Comparison:
             [row.name for row in self.rows],
             [row.dag for row in self.rows],
             evidences,
-            log_prior=[self.structure_prior.log_weight(row.dag, row.dimension) for row in self.rows],
+            log_prior=[self.structure_prior.log_weight(row.dag, row.pruned_dimension) for row in self.rows],
             contending=[row.name in self.sampled for row in self.rows] if is_sampled else None,
             within=self.within,
             fitting=self.fitting,
@@ -156,11 +156,12 @@ def compare(
     `models` is a list of structures (named by their text) or {name: structure}; a text with a range of states, such as
     ``"class[1..5] -> *"``, stands for one structure each, and may stand alone. `hidden` gives cardinalities to the
     names in them that carry no brackets; `scores` as in `score`, the first one ranks. `structure_prior` is p(m):
-    "uniform", ("edges", κ), ("edge-probability", π), ("parameters", ρ), or a function of a Dag that returns ln p(m);
-    equal structures count once. `rescore`: whether the models `within` so many nats of the best are scored again by
-    sampled evidence ("auto": when exact values and bounds meet among at most 32 of them). `workers` threads work across
-    structures (one per core by default) and never change a result. After an interrupt (Ctrl-C) `keep_interrupted=True`
-    returns the models finished so far instead of raising it. Other options as in `score`.
+    "uniform", ("edges", κ), ("edge-probability", π), ("parameters", ρ), ("hidden", κ), or a function of a Dag that
+    returns ln p(m); equal structures are scored once and count once. `rescore`: whether the models `within` so many
+    nats of the best are scored again by sampled evidence ("auto": when exact values and bounds meet among at most 32 of
+    them). `workers` threads work across structures (one per core by default) and never change a result. After an
+    interrupt (Ctrl-C) `keep_interrupted=True` returns the models finished so far instead of raising it. Other options
+    as in `score`.
     """
     data = as_table(table)
     names, dags = _named(models, data, hidden or {})

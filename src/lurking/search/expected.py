@@ -76,6 +76,10 @@ class ExpectedScores:
         """Return the scores (len(parents),) of the families with one parent less."""
         return np.asarray([self.score(node, parents[:k] + parents[k + 1 :]) for k in range(len(parents))], np.float64)
 
+    def best_log_likelihood(self, node: int, parents: tuple[int, ...]) -> float:
+        """Return max_θ Σ N ln θ of one family, without prior and penalty: −H(node | parents) of the completed rows."""
+        return _best_log_likelihood(self._completion.counts((*parents, node))[0])
+
     def potentials(self, dag: Dag) -> dict[str, FloatArray]:
         """Return {node: table[l, k]}, what the M step on the expected counts gives each family of a structure.
 

@@ -133,13 +133,18 @@ class StructurePosterior:
         """Return (candidates, 2) central ranges of p(m | y), by simulation of the error of sampled values.
 
         Every log_z is drawn `draws` times from a normal distribution with its standard error (none: as it is),
-        independently, and p(m | y) normalised each time.
+        independently but for copies of one structure, which share their value, and p(m | y) normalised each time.
         """
         plain = self.probabilities
         errors = np.asarray([candidate.evidence.std_error or 0.0 for candidate in self.candidates])
         if not errors.any():
             return read_only(np.column_stack([plain, plain]))
         normal = generators(seed, 1)[0].standard_normal((draws, len(errors)))
+        first: dict[Dag, int] = {}
+        for k, candidate in enumerate(self.candidates):
+            same = first.setdefault(candidate.dag.canonical(), k)
+            if self.candidates[same].evidence.log_z == candidate.evidence.log_z:
+                normal[:, k] = normal[:, same]
         with np.errstate(divide="ignore"):
             values = np.log(plain) + normal * np.minimum(errors, LARGEST_ERROR)
         drawn = np.exp(values - logsumexp(values, axis=1, keepdims=True))
@@ -195,10 +200,15 @@ class StructurePosterior:
                 raise UnknownNameError("variable", name, known)
 
     def hidden_probabilities(self) -> dict[int, float]:
-        """Return the distribution of the number of hidden variables that matter (those with observed descendants)."""
+        """Return the distribution of the number of hidden variables that matter.
+
+        These are the ones that have two states at least and an observed descendant; a variable with one state is the
+        same in every row, and what lies behind it is not seen through it.
+        """
         result: dict[int, float] = {}
         for candidate in self.candidates:
-            count = len(candidate.dag.hidden) - len(candidate.dag.barren)
+            varying = _without_single_states(candidate.dag)
+            count = len(varying.hidden) - len(varying.barren)
             result[count] = result.get(count, 0.0) + candidate.probability
         return dict(sorted(result.items()))
 
@@ -287,6 +297,16 @@ def _held(values: FloatArray, contending: np.ndarray, within: float) -> FloatArr
     if contending.all() or not contending.any():
         return values
     return np.where(contending, values, np.minimum(values, values[contending].max() - within))
+
+
+def _without_single_states(dag: Dag) -> Dag:
+    """Return the structure without the hidden variables that have one state, and without their arcs."""
+    single = {name for name, states in dag.hidden.items() if states == 1}
+    return Dag(
+        [name for name in dag.nodes if name not in single],
+        [pair for pair in dag.edges if single.isdisjoint(pair)],
+        {name: states for name, states in dag.hidden.items() if name not in single},
+    )
 
 
 def _normalised(values: FloatArray) -> FloatArray:

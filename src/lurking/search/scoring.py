@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,6 +19,8 @@ from lurking.learn.fit import FitOptions, has_fit
 from lurking.learn.loop import METHODS
 from lurking.learn.together import can_fit_together, fit_together, is_small
 from lurking.models.discrete.layout import Layout
+from lurking.models.discrete.prior import Prior
+from lurking.models.discrete.ties import restricted
 from lurking.runtime.executor import map_in_order
 
 HELD = 1 << 27
@@ -39,6 +41,8 @@ class Row:
     name: str
     dag: Dag
     dimension: int
+    pruned_dimension: int
+    """The same without hidden variables that have no observed descendant, whatever `prune` says."""
     evidences: Mapping[str, Evidence]
     layout: Layout | None = field(default=None, repr=False, compare=False)
     refused: Mapping[str, LurkingError] = field(default_factory=dict, repr=False, compare=False)
@@ -83,7 +87,30 @@ class Scoring:
     """Whether the rows are taken block by block; threads work on the blocks then, not across structures."""
 
     def rows(self, names: Sequence[str], dags: Sequence[Dag], done: Callable[[int], None]) -> list[Row | Refusal]:
-        """Return a row for every structure, or why it was refused; after an interrupt those finished, in order."""
+        """Return a row for every structure, or why it was refused; after an interrupt those finished, in order.
+
+        Structures that are equal up to the names of hidden variables are scored once, so that copies share one value.
+        """
+        first = self._first_of_equals(names, dags)
+        places = [k for k, name in enumerate(names) if first[name] == name]
+        made = self._different_rows([names[k] for k in places], [dags[k] for k in places], done)
+        found = {row.name: row for row in made}
+        pairs = [(name, dag, found[first[name]]) for name, dag in zip(names, dags, strict=True) if first[name] in found]
+        if len(pairs) > len(made):
+            done(len(pairs))
+        return [row if row.name == name else _copied(row, name, dag) for name, dag, row in pairs]
+
+    def _first_of_equals(self, names: Sequence[str], dags: Sequence[Dag]) -> dict[str, str]:
+        """Return {model: the first one of its structure}; each is its own where names of hidden variables matter."""
+        prior = Prior.of(self.of_problem.get("prior", 1.0))
+        if self.of_problem.get("tied") or self.options.init is not None or not prior.is_exchangeable:
+            return {name: name for name in names}
+        first: dict[Dag, str] = {}
+        return {name: first.setdefault(dag.canonical(), name) for name, dag in zip(names, dags, strict=True)}
+
+    def _different_rows(
+        self, names: Sequence[str], dags: Sequence[Dag], done: Callable[[int], None]
+    ) -> list[Row | Refusal]:
         candidates = [_Candidate(self, name, dag) for name, dag in zip(names, dags, strict=True)]
         methods = self._methods_together()
         window = self._window(dags, methods) if methods else 0
@@ -146,6 +173,19 @@ class Scoring:
         )
 
 
+def _copied(row: Row | Refusal, name: str, dag: Dag) -> Row | Refusal:
+    """Return the row of an equal structure for another one that is called otherwise."""
+    return replace(row, name=name, dag=dag) if isinstance(row, Row) else replace(row, name=name)
+
+
+def _pruned_dimension(problem: Problem) -> int:
+    """Return the number of free parameters without barren hidden variables, also where the problem has them."""
+    kept = problem.dag.pruned()
+    if kept is problem.dag:
+        return problem.dimension
+    return Layout(kept, problem.cardinalities, restricted(problem.tied, kept.nodes)).dimension
+
+
 def _after(done: Callable[[int], None], before: int, count: int) -> None:
     """Tell `done` a count that begins after `before` others."""
     done(before + count)
@@ -173,7 +213,8 @@ class _Candidate:
             problem = self.problem
             refused: dict[str, LurkingError] = {}
             evidences = evaluate(problem, scoring.scores, scoring.options, scoring.own, refused)
-            self.result = Row(self.name, problem.full_dag, problem.dimension, evidences, problem.layout, refused)
+            dimensions = problem.dimension, _pruned_dimension(problem)
+            self.result = Row(self.name, problem.full_dag, *dimensions, evidences, problem.layout, refused)
         except (TooLarge, UndefinedScore) as refusal:
             self.result = Refusal(self.name, refusal)
         self.forget()

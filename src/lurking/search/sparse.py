@@ -6,13 +6,14 @@ compared; beyond, structural EM chooses, and each round gives the class every ch
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from lurking.data.table import Table, as_table
-from lurking.errors import StructureError, TooLarge, UnknownNameError
+from lurking.errors import LurkingWarning, StructureError, TooLarge, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.graph.spaces import bipartite
 from lurking.learn.loop import Status
@@ -23,6 +24,7 @@ from lurking.runtime.progress import Progress
 from lurking.runtime.rng import Seed, generators, seed_sequence
 from lurking.search.compare import compare
 from lurking.search.posterior import StructurePosterior
+from lurking.search.silent_columns import in_words, silent_columns
 from lurking.search.structural_em import StructuralEm, structural_em
 from lurking.search.structures import from_hidden_only, start_structure
 
@@ -95,6 +97,10 @@ def sparse_mixture(
     if name in data.columns:
         raise StructureError(f"name is {name!r}, which is a column of the data; give the class another name")
     hidden = {name: check_whole("states", states, 1)}
+    if silent := silent_columns(data, declared=True):
+        what = "it depends" if len(silent) == 1 else "they depend"
+        text = f"{in_words(silent, data)}, so the data do not say whether {what} on {name!r}"
+        warnings.warn(text, LurkingWarning, stacklevel=2)
     if method == "exhaustive" or (method == "auto" and len(data.columns) <= MOST_COLUMNS):
         options = {"prior": prior, "restarts": restarts, "seed": _fixed(seed), "workers": workers, "stop": stop}
         return _exhaustive(data, name, hidden, score, progress, options)

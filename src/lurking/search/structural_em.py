@@ -61,8 +61,8 @@ class StructuralEm:
     Attributes
     ----------
     best : the structure of highest score that was fitted, with its hidden variables.
-    score : its score on the observed data, as `lurking.score` gives it for bic, cs and vb; for "map" the penalised
-        likelihood, the objective of the fit.
+    score : its score on the observed data; for bic, cs and vb what `lurking.score` gives, or more where the search came
+        to a better mode; for "map" the penalised likelihood, the objective of the fit.
     scored_by : name of the score.
     fit : the fit behind the score.
     history : all structures that were fitted, in order.
@@ -350,15 +350,22 @@ def completion_of(fit: Fit) -> Completion:
 def expected_gain(scorer: ExpectedScores, old: Dag, new: Dag, prune: bool = True) -> float:
     """Return how much higher the expected score of `new` is.
 
-    With `prune` the true scores leave out hidden variables without observed descendant; those that are so in both
-    structures are left out here too.
+    With `prune` the true scores leave out *barren* hidden variables, those without observed descendant. Those that are
+    barren in both structures are left out here too. One that is barren in a single structure has in the posterior q of
+    the completion an entropy that the true score of that structure lacks. Of the old one it is H(h | parents), of the
+    new one at most that, so there max_θ Σ N ln θ stands for the family, without the prior or penalty that a true score
+    has of nothing left out. So a round keeps Friedman's inequality where it makes hidden variables barren as well.
     """
-    left_out = set(old.barren) & set(new.barren) if prune else set()
+    barren = {dag: set(dag.barren) if prune else set() for dag in (old, new)}
     place = {name: k for k, name in enumerate(scorer.variables)}
 
     def family(dag: Dag, name: str) -> float:
-        return scorer.score(place[name], tuple(sorted(place[parent] for parent in dag.parents(name))))
+        parents = tuple(sorted(place[parent] for parent in dag.parents(name)))
+        if name in barren[dag]:
+            return scorer.best_log_likelihood(place[name], parents)
+        return scorer.score(place[name], parents)
 
+    left_out = barren[old] & barren[new]
     return math.fsum(family(new, name) - family(old, name) for name in old.nodes if name not in left_out)
 
 

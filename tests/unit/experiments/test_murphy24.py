@@ -93,6 +93,13 @@ def test_excess_is_what_both_arcs_bring_beyond_the_sum():
     assert own.excess("cs") == 4.5
 
 
+def test_the_study_has_starts_enough_for_the_best_variational_mode():
+    """A mode 0.55 nats lower takes most starts of C → X1 X2 X3; ΔVB must be −0.2, not −0.8."""
+    table, starts = expected_data(1000), GainConfig().restarts
+    first, second = (lk.fit(network_of(added), table, method="vb", restarts=starts).objective for added in ("", "X3"))
+    assert second - first == pytest.approx(-2792.09026 + 2791.89165, abs=1e-4)
+
+
 def test_gains_of_a_run(tiny):
     expected, *sampled = tiny[0].gains
     assert [round(expected.gains[added]["loglik"], 2) for added in lecture.GAINS] == [3.0, 10.6, 24.1]

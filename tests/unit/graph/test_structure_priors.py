@@ -28,6 +28,18 @@ def test_log_weights(given, expected):
     assert StructurePrior.from_option(given).log_weight(DAG, 9) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("given", [("edges", 0.1), ("edge-probability", 0.2), ("parameters", 0.9), ("hidden", 0.1)])
+def test_barren_hidden_variables_do_not_count(given):
+    prior = StructurePrior.from_option(given)
+    barren = lk.Dag.parse("h[2] -> a b c; a -> b; a h -> g[3] -> k[2]")
+    assert prior.log_weight(barren, 9) == prior.log_weight(DAG, 9) != 0.0
+
+
+def test_a_function_sees_the_structure_as_it_was_given():
+    prior = StructurePrior.from_option(lambda dag: -dag.hidden["g"])
+    assert prior.log_weight(lk.Dag.parse("a -> b; g[3]"), 2) == -3.0
+
+
 def test_independent_edges_sum_to_one_over_the_graphs_of_one_order():
     prior = StructurePrior.from_option(("edge-probability", 0.3))
     ordered = [dag for dag in all_dags(list("abcd")) if all(parent < child for parent, child in dag.edges)]

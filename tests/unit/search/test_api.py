@@ -136,7 +136,7 @@ def test_the_package_is_the_function():
 
 
 def test_empty_cells_are_searched_by_sampled_evidence():
-    holes = lk.Table.from_rows([(0, None), (1, 0)], ["a", "b"], levels={"a": [0, 1], "b": [0, 1]})
+    holes = lk.Table.from_rows([(0, None), (1, 0), (1, 1)], ["a", "b"], levels={"a": [0, 1], "b": [0, 1]})
     result = lk.search(holes, target=1.0)
     assert result.evidence is not None
     exact = lk.score(result.best, holes, "exact")

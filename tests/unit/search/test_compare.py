@@ -119,6 +119,32 @@ def test_one_structure_given_twice_is_flagged(other):
     assert any("'first' and 'second' are the same structure" in note for note in comparison.warnings)
 
 
+@pytest.mark.parametrize("prune", [True, False])
+@pytest.mark.parametrize("prior", [("edges", 0.5), ("edge-probability", 0.2), ("parameters", 0.5), ("hidden", 0.5)])
+def test_structure_priors_do_not_see_barren_hidden_variables(prior, prune):
+    models = {"plain": "c[2] -> a b d e", "more": "c[2] -> a b d e; a b -> g[2]"}
+    found = lk.compare(models, TABLE, seed=0, restarts=2, structure_prior=prior, prune=prune)
+    assert [c.prior for c in found.posterior] == pytest.approx([0.5, 0.5])
+
+
+def test_copies_of_one_structure_are_scored_once():
+    models = {"x": "c[2] -> a b d e", "y": "e d b a <- k[2]", "z": "c[3] -> a b d e"}
+    found = lk.compare(models, TABLE, scores=["vb", "ais"], seed=0, restarts=2, target=0.5)
+    x, y, z = found.rows
+    assert x.evidences == y.evidences
+    assert x.evidences != z.evidences
+    assert x.evidences["ais"].std_error > 0.0
+    assert [str(row.dag) for row in found.rows] == [str(lk.Dag.parse(text)) for text in models.values()]
+    assert [row.name for row in found.rows] == list(models)
+
+
+def test_names_of_hidden_variables_matter_to_tables_of_a_prior():
+    counts = {name: np.ones((2, len(TABLE[name].levels))) for name in TABLE.columns}
+    prior = lk.Prior.from_counts({"c": [[5.0, 5.0]], "k": [[1.0, 1.0]], **counts})
+    found = lk.compare({"x": "c[2] -> a b d e", "y": "k[2] -> a b d e"}, TABLE, seed=0, prior=prior)
+    assert found.rows[0].evidences["vb"].log_z != found.rows[1].evidences["vb"].log_z
+
+
 def test_equal_texts_get_different_names():
     comparison = lk.compare(["a -> b; d; e", "a -> b; d; e"], TABLE)
     names = [row.name for row in comparison.rows]

@@ -1,6 +1,7 @@
 """The posterior over a list of structures, from evidence given by hand."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,25 @@ def test_edges_and_hidden_variables(posterior):
     assert posterior.edge_probability("h", "a") == pytest.approx(7 / 8)
     assert posterior.edge_probability("b", "a") == 0.0
     assert posterior.hidden_probabilities() == pytest.approx({0: 1 / 8, 1: 2 / 8, 2: 5 / 8})
+
+
+def test_a_hidden_variable_with_one_state_does_not_count_nor_what_is_behind_it():
+    texts = ("h[1] -> a b", "h[2] -> a b", "g[2] -> h[1]; h -> a b", "g[2] -> h[1] a; h -> a b", "h[2] -> g[1]; a b")
+    dags = [lk.Dag.parse(text) for text in texts]
+    values = [evidence(math.log(weight)) for weight in (1, 2, 4, 8, 16)]
+    posterior = StructurePosterior.from_evidence("vb", list("vwxyz"), dags, values)
+    assert posterior.hidden_probabilities() == pytest.approx({0: 21 / 31, 1: 10 / 31})
+
+
+def test_copies_of_a_sampled_structure_vary_together():
+    dags = [lk.Dag.parse(text) for text in ("h[2] -> a b", "g[2] -> b a", "a -> b")]
+    sampled = replace(evidence(-3.0), std_error=0.5)
+    values = [sampled, sampled, evidence(-3.0)]
+    twice = StructurePosterior.from_evidence("ais", list("xyz"), dags, values)
+    once = StructurePosterior.from_evidence("ais", list("xz"), [dags[0], dags[2]], [values[0], values[2]])
+    low, high = twice.probability_ranges(seed=0, draws=20000)[2]
+    assert [low, high] == pytest.approx(list(once.probability_ranges(seed=0, draws=20000)[1]), abs=0.01)
+    assert list(twice.ranges[0]) == list(twice.ranges[1])
 
 
 def test_a_single_model_is_certain():

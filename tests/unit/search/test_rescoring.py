@@ -50,6 +50,13 @@ def test_the_ranking_is_that_of_the_exact_evidence_where_the_bound_has_another(c
     assert str(comparison).splitlines()[1].split()[0] == exact[0]
 
 
+def test_copies_of_one_structure_are_sampled_once():
+    models = {"two": TWO, "again": "d c b a <- g[2]", "none": NONE}
+    sampled = lk.compare(models, TABLE, **QUICK).sampled
+    assert sampled["two"] == sampled["again"]
+    assert sampled["two"].std_error > 0.0
+
+
 def test_columns_and_notes(comparison):
     frame = comparison.to_frame()
     assert list(frame["contends"]) == [True] * 4

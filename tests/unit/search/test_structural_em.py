@@ -80,6 +80,42 @@ def test_no_neighbour_gains_less_than_expected(score, seed, empty):
         assert true - fit.objective >= promised - 1e-6
 
 
+@pytest.mark.parametrize("weight", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("score", ["map", "vb"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("h[3] -> a b c; d e f", "a b c d e f -> h[3]"),
+        ("a b c d e f -> h[3]", "d -> h[3]; h -> a b c; e f"),
+        ("h[3] -> a b c d; g[2]; e f -> g", "a b c -> h[3]; g[2] -> d e f"),
+    ],
+)
+def test_promises_are_kept_where_hidden_variables_become_barren_or_cease_to_be(old, new, score, weight):
+    """A barren variable has no share in the true score, whatever the prior of its many parameters says."""
+    table, prior = mixture(0, 60), lk.Prior.symmetric(weight)
+    before, after = (lk.Dag.parse(text) for text in (old, new))
+    fit = lk.fit(before, table, method=score, prior=prior, restarts=10, **SHARP)
+    scorer = ExpectedScores(completion_of(fit), score, prior)
+    after = lk.Dag(before.nodes, after.edges, after.hidden)
+    true = lk.fit(after, table, method=score, prior=prior, restarts=30, **SHARP).objective - fit.objective
+    promised = expected_gain(scorer, before, after)
+    assert true >= promised - 1e-6
+
+
+def test_a_variable_that_was_barren_costs_what_its_completion_does_not_know():
+    """Where h leaves nothing but the columns behind, the promise is their gain less at most the entropy of h."""
+    table = mixture(0, 60)
+    before, after = lk.Dag.parse("h[3] -> a b c; d e f"), lk.Dag.parse("h[3]; a b c d e f")
+    fit = lk.fit(before, table, method="map", restarts=10, **SHARP)
+    scorer = expected_of(fit, "map")
+    joint = scorer.best_log_likelihood(0, ())
+    alone = sum(scorer.score(k, ()) for k in range(1, 7))
+    own = score_of(scorer, before)
+    assert expected_gain(scorer, before, after) == pytest.approx(alone + joint - own, rel=1e-12)
+    counts = np.asarray(completion_of(fit).table([0])).ravel()
+    assert joint == pytest.approx(float((counts * np.log(counts / counts.sum())).sum()), rel=1e-12)
+
+
 @pytest.mark.parametrize("score", ["map", "vb"])
 @pytest.mark.parametrize("seed", range(4))
 def test_search_keeps_its_promises(score, seed):

@@ -39,11 +39,14 @@ EXPECTED: Final = "expected"
 
 @dataclass(frozen=True)
 class GainConfig:
-    """Rows, sampled data sets, and starts of EM; `target` and `passes` of the sampled evidence (sampled data only)."""
+    """Rows, sampled data sets, and starts of EM and VB; `target` and `passes` of the evidence of sampled data.
+
+    Of C → X1 X2 X3 most starts of VB end at a mode 0.55 nats too low; 100 are enough, with 50 it may be missed.
+    """
 
     rows: int = 1000
     sets: int = 20
-    restarts: int = 50
+    restarts: int = 400
     target: float = 0.1
     passes: int = 1 << 16
 

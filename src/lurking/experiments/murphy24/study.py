@@ -42,7 +42,7 @@ def quick(config: Config) -> Config:
     return replace(
         config,
         evidence=EvidenceConfig(sizes=(Size(3, 8, 200),), sets=2, beyond=1, draws=500, target=0.5, passes=1 << 13),
-        decomposability=replace(config.decomposability, sets=4, passes=1 << 12),
+        decomposability=replace(config.decomposability, sets=4, restarts=100, passes=1 << 12),
         sparse=replace(config.sparse, items=6, relevant=3, sets=2, restarts=8, random_starts=3),
         signature=replace(config.signature, rows=(300, 3000), sets=2, target=0.3, passes=1 << 13),
     )
