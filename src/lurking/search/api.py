@@ -37,6 +37,8 @@ from lurking.search.trees import tree
 from lurking.types import FloatArray, Frame, read_only
 
 TABU = {"restarts": 100, "patience": 10}
+TABU_WITH_HOLES = {"restarts": 20, "patience": 10}
+"""The same within a round of structural EM, for tables with empty cells."""
 METHODS = {"auto": TABU, "tabu": TABU, "greedy": {"restarts": 0, "patience": 0}, "exact": {}}
 """The methods with their default restarts and patience."""
 FEW_COLUMNS = 8
@@ -49,7 +51,9 @@ class SearchResult:
 
     Attributes
     ----------
-    best : the structure with the highest score that was met.
+    best : the structure with the highest score that was met; with hidden variables or empty cells the last one that
+        was more probable than the one before by more than two standard errors of the difference, so that another one
+        may be ahead of it within the errors: see `posterior`.
     score : its score, on the scale of ln p(data | structure), every constant kept; with hidden variables or empty
         cells the evidence, exact or sampled.
     scored_by : name of the score.
@@ -157,8 +161,8 @@ def search(
     method : "tabu", "greedy" (plain hill climbing), "exact" (the best of all structures, up to about 20 variables), or
         "auto": "exact" for up to 8 complete columns where no start, restarts or patience is given, else "tabu".
     start : "empty" (the required arcs alone; the default), "tree" (Chow & Liu's), or a structure.
-    restarts, patience : climbs from perturbed best structures (100 for "tabu", 0 for "greedy"), and steps without a new
-        best before a climb ends (10 and 0).
+    restarts, patience : climbs from perturbed best structures (100 for "tabu", with empty cells 20 in every round of
+        structural EM, 0 for "greedy"), and steps without a new best before a climb ends (10 and 0).
     time_limit : seconds after which the best structure so far is returned.
     workers : threads; they never change a result.
     indicators, structure_prior, max_states, target, store : with hidden variables or empty cells. Whether columns are
@@ -172,7 +176,7 @@ def search(
     check_columns(Dag(data.columns), data)
     rules: dict[str, Any] = {"required": required, "forbidden": forbidden, "tiers": tiers, "max_parents": max_parents}
     constraints = Constraints.from_options(data.columns, **rules, indicators=indicators)
-    climbing = way.rules(seed=seed_sequence(seed), workers=workers, stop=stop, progress=progress)
+    climbing = way.rules(data, seed_sequence(seed), workers=workers, stop=stop, progress=progress)
     if most == 0 and is_complete(data):
         if structure_prior is not None:
             raise OptionError("structure_prior is for a search with hidden variables or empty cells; leave it out")
@@ -226,11 +230,18 @@ class _Way:
         return self.method == "exact" or (self.method == "auto" and is_free and is_small)
 
     def rules(
-        self, seed: np.random.SeedSequence, workers: int | None, stop: StopFlag | None, progress: Progress | None
+        self,
+        table: Table,
+        seed: np.random.SeedSequence,
+        workers: int | None,
+        stop: StopFlag | None,
+        progress: Progress | None,
     ) -> ClimbRules:
         """Return how to climb, where all structures are too many."""
         counts = {"restarts": self.restarts, "patience": self.patience}
         defaults = METHODS[self.method]
+        if not is_complete(table) and defaults is TABU:
+            defaults = TABU_WITH_HOLES
         return ClimbRules(
             **{name: defaults.get(name, 0) if n is None else check_whole(name, n, 0) for name, n in counts.items()},
             time_limit=self.time_limit,
@@ -322,8 +333,7 @@ def _invented(found: Invented) -> SearchResult:
 def _start(start: Dag | str | None, scorer: FamilyScorer, constraints: Constraints, table: Table) -> Dag:
     """Return where to start: a structure over the columns of the table that keeps the constraints."""
     if start is None or start == "empty":
-        names = table.columns
-        return Dag(names, [(names[x], names[y]) for y, x in np.argwhere(constraints.required.T)])
+        return constraints.least()
     if start == "tree":
         return tree(scorer, constraints)
     dag = (Dag.parse(start) if isinstance(start, str) else start).bind(table.columns)

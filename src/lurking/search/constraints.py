@@ -28,7 +28,7 @@ class Constraints:
         allowed[x, y] when the arc x → y may be there.
     required : bool array, shape (p, p)
         required[x, y] when it must be there.
-    max_parents : the most parents of a variable; p − 1 when there is no limit.
+    most_parents : the most parents of a variable, None when there is no limit.
     tiers : number of the tier of each variable, −1 for a variable in none.
     indicators : whether observed variables are parents of nothing, so that hidden ones alone join them.
     """
@@ -36,7 +36,7 @@ class Constraints:
     variables: tuple[str, ...]
     allowed: BoolArray
     required: BoolArray
-    max_parents: int
+    most_parents: int | None
     tiers: tuple[int, ...]
     indicators: bool = False
 
@@ -58,14 +58,12 @@ class Constraints:
         are free.
         """
         place = {name: position for position, name in enumerate(variables)}
-        limit = len(place) - 1
-        if max_parents is not None:
-            limit = min(limit, check_whole("max_parents", max_parents, 0))
+        most = None if max_parents is None else check_whole("max_parents", max_parents, 0)
         needed = _matrix("required", required, place)
         banned = _matrix("forbidden", forbidden, place)
         numbers = _tier_numbers(tiers, place)
         late = _is_late(numbers, numbers)
-        _refuse_contradictions(tuple(place), needed, banned, late, limit)
+        _refuse_contradictions(tuple(place), needed, banned, late, len(place) if most is None else most)
         if indicators and needed.any():
             x, y = np.argwhere(needed)[0]
             names = tuple(place)
@@ -74,7 +72,18 @@ class Constraints:
                 "nothing; give up one of the two constraints"
             )
         allowed = ~(banned | late | needed.T | np.eye(len(place), dtype=np.bool_)) & (not indicators)
-        return cls(tuple(place), read_only(allowed), read_only(needed), limit, tuple(numbers.tolist()), indicators)
+        return cls(tuple(place), read_only(allowed), read_only(needed), most, tuple(numbers.tolist()), indicators)
+
+    @property
+    def max_parents(self) -> int:
+        """The most parents of a variable; p − 1 when there is no limit."""
+        free = len(self.variables) - 1
+        return free if self.most_parents is None else min(free, self.most_parents)
+
+    def least(self) -> Dag:
+        """Return the structure with the required arcs alone, child by child."""
+        names = self.variables
+        return Dag(names, [(names[x], names[y]) for y, x in np.argwhere(self.required.T)])
 
     def restricted(self, names: Sequence[str]) -> Constraints:
         """Return the rules that concern some of the variables, in the order given."""
@@ -84,7 +93,7 @@ class Constraints:
             tuple(names),
             read_only(self.allowed[place]),
             read_only(self.required[place]),
-            self._limit(len(names)),
+            self.most_parents,
             tuple(self.tiers[k] for k in kept),
             self.indicators,
         )
@@ -109,14 +118,10 @@ class Constraints:
             nodes,
             read_only(allowed),
             read_only(required),
-            self._limit(len(nodes)),
+            self.most_parents,
             tuple(numbers.tolist()),
             self.indicators,
         )
-
-    def _limit(self, size: int) -> int:
-        """Return the most parents among another number of variables; no limit stays none."""
-        return self.max_parents if self.max_parents < len(self.variables) - 1 else size - 1
 
     def _tiers_with_hidden(self, dag: Dag) -> IntArray:
         known = dict(zip(self.variables, self.tiers, strict=True))

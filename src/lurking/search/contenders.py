@@ -41,7 +41,10 @@ class Refined:
 
 @dataclass(frozen=True)
 class Invented:
-    """Outcome: the most probable structure, all that were judged, and their posterior probabilities."""
+    """Outcome: the structure that was kept, all that were judged, and their posterior probabilities.
+
+    Another structure may be more probable than the one kept, but not by more than the errors.
+    """
 
     best: Dag
     evidence: Evidence

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from lurking.data.table import Table
+from lurking.runtime.executor import StopFlag
 from lurking.search.signatures import semi_cliques
 from lurking.types import BoolArray, FloatArray, IntArray
 
@@ -40,9 +41,13 @@ class Signature:
 
 
 class Dependence:
-    """Tables of pairs and triples of the columns; rows with an empty cell among those asked for are left out."""
+    """Tables of pairs and triples of the columns; rows with an empty cell among those asked for are left out.
 
-    def __init__(self, table: Table) -> None:
+    Once `stop` is set, pairs that were not looked at yet count as explained.
+    """
+
+    def __init__(self, table: Table, stop: StopFlag | None = None) -> None:
+        self.stop = stop or StopFlag()
         patterns = table.patterns()
         self.names = table.columns
         self.codes: list[IntArray] = [np.ascontiguousarray(column, np.int64) for column in patterns.codes.T]
@@ -64,8 +69,11 @@ class Dependence:
         return np.asarray(counts, np.float64).reshape(shape)
 
     def p_value(self, x: int, y: int, given: Sequence[int] = ()) -> float:
-        """Return the p-value of the G² test that x and y are independent given others."""
-        if math.prod(self.sizes[column] for column in (x, y, *given)) > MOST_CELLS:
+        """Return the p-value of the G² test that x and y are independent given others.
+
+        A table given others that is too thin to test explains nothing: 0.
+        """
+        if given and math.prod(self.sizes[column] for column in (x, y, *given)) > MOST_CELLS:
             return 0.0
         counts = self.counts((x, y, *given))
         statistic, freedom = g_squared(counts.reshape(*counts.shape[:2], -1))
@@ -86,6 +94,8 @@ class Dependence:
         size = len(self.names)
         result = np.zeros((size, size), np.bool_)
         for x, y in itertools.combinations(range(size), 2):
+            if self.stop.is_set:
+                break
             if self.p_value(x, y) > level:
                 continue
             near = [int(z) for z in np.argsort(-np.maximum(information[x], information[y]), kind="stable")]

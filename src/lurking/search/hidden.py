@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import final
 
-import numpy as np
-
 from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, StructureError
@@ -125,7 +123,14 @@ class HiddenSearch:
                 stop=clock.stop,
                 store=self.store,
             )
-            choices = (self.score, self.weight(prior), self.rules.restarts, self.rules.patience, self.max_states)
+            choices = (
+                self.score,
+                self.weight(prior),
+                self.rules.restarts,
+                self.rules.patience,
+                self.max_states,
+                self.is_exact,
+            )
             notebook = Notebook.of_search(self.store, self.table, self.seed, prior, self.constraints, *choices)
             base = self.based(Dag(self.table.columns, _among_columns(start, self.table)), clock, prior, notebook)
             rules = InventRules(
@@ -160,7 +165,7 @@ class HiddenSearch:
         """Return where to begin: the required arcs alone, or the structure given, which may have hidden variables."""
         names = self.table.columns
         if self.start is None or self.start == "empty":
-            return Dag(names, [(names[x], names[y]) for y, x in np.argwhere(self.constraints.required.T)])
+            return self.constraints.least()
         if self.start == "tree":
             raise OptionError("start is 'tree', which needs complete columns alone; start from 'empty' or a structure")
         given = (Dag.parse(self.start) if isinstance(self.start, str) else self.start).bind(names)
@@ -195,6 +200,8 @@ class HiddenSearch:
             score="vb",
             prior=prior,
             constraints=self.constraints,
+            patience=self.rules.patience,
+            perturbations=self.rules.restarts,
             seed=self.seed,
             stop=clock.stop,
             time_limit=clock.left,

@@ -122,7 +122,7 @@ class _Invention:
                 self.consider(start, START)
             if self.rules.most_hidden == 0 or self.clock.is_over:
                 return
-            proposer = Proposer(self.table, self.constraints)
+            proposer = Proposer(self.table, self.constraints, self.clock.stop)
             while not self.clock.is_over and self.advanced(proposer):
                 pass
         except KeyboardInterrupt:
@@ -134,11 +134,12 @@ class _Invention:
         """Do one round; return whether another one has a sense."""
         current = self.now
         room = self.rules.most_hidden - len(current.hidden)
-        refined = [self.refined(trial) for trial in self.tried(proposer, room)]
-        for candidate in worth_sampling(top(distinct(refined), self.rules.sampled)):
-            self.consider(candidate.dag, candidate.source)
-        if self.now is current:
-            return False
+        if room > 0:
+            refined = [self.refined(trial) for trial in self.tried(proposer, room)]
+            for candidate in worth_sampling(top(distinct(refined), self.rules.sampled)):
+                self.consider(candidate.dag, candidate.source)
+            if self.now is current:
+                return False
         self.simplified()
         self.varied(proposer)
         return len(self.now.hidden) < self.rules.most_hidden and self.now is not current
@@ -204,7 +205,8 @@ class _Invention:
     def candidate(self, dag: Dag, source: str, invented: tuple[str, ...]) -> Refined | None:
         """Return a structure with its cheap score; None where it cannot be computed or no hidden variable is left."""
         kept = dag.pruned()
-        if len(kept.hidden) <= len(self.now.hidden) or not has_enough_neighbours(kept) or not self.fits_data(kept):
+        has_room = len(self.now.hidden) < len(kept.hidden) <= self.rules.most_hidden
+        if not has_room or not has_enough_neighbours(kept) or not self.fits_data(kept):
             return None
         try:
             cheap = self.judge.cheap(kept)
@@ -214,19 +216,24 @@ class _Invention:
         return Refined(kept, source, tuple(name for name in invented if name in kept.hidden), cheap)
 
     def refined(self, trial: LocalTrial) -> Refined | None:
-        """Return a trial after structural EM among all variables, the choice of states, and again if these changed."""
+        """Return a trial refined among all variables; None where that is too large or leaves nothing of it."""
         if self.clock.is_over:
             return None
         self.announce(f"{len(self.now.hidden) + 1} hidden, refining", 1)
-        dag = self.rearranged(trial.dag)
-        sized = dag
-        for name in trial.invented:
+        try:
+            return self.candidate(self.settled(trial.dag, trial.invented), trial.source, trial.invented)
+        except TooLarge:
+            return None
+
+    def settled(self, start: Dag, names: Sequence[str]) -> Dag:
+        """Return a structure after structural EM, the choice of states, and again if these changed."""
+        dag = sized = self.rearranged(start)
+        for name in names:
             if name in sized.hidden and not self.clock.is_over:
                 sized = self.resized(sized, name)
         if sized.hidden != dag.hidden and not self.clock.is_over:
             sized = self.rearranged(sized)
-        sized = polished(self.judge, self.constraints, sized, trial.invented, self.rearranged)
-        return self.candidate(sized, trial.source, trial.invented)
+        return polished(self.judge, self.constraints, sized, names, self.rearranged)
 
     def rearranged(self, dag: Dag) -> Dag:
         """Return the structure after structural EM; as it is when the time is over."""
@@ -292,19 +299,18 @@ class _Invention:
         """
         dag = self.now
         fewer = [without_hidden(dag, name) for name in dag.hidden]
-        fewer += [
-            merged for pair in itertools.combinations(dag.hidden, 2) if (merged := with_merged_hidden(dag, *pair))
-        ]
+        merged = [with_merged_hidden(dag, *pair) for pair in itertools.combinations(dag.hidden, 2)]
+        fewer += [each for each in merged if each is not None and self.constraints.extended(each).holds(each)]
         for start in fewer:
             if self.clock.is_over:
                 return
-            if not start.hidden and self.without is not None:
-                other = self.without(Dag(self.table.columns, start.edges))
-            else:
-                other = self.rearranged(start)
-                for name in dict(other.hidden):
-                    other = self.resized(other, name)
-                other = polished(self.judge, self.constraints, other, tuple(other.hidden), self.rearranged)
+            try:
+                if not start.hidden and self.without is not None:
+                    other = self.without(Dag(self.table.columns, start.edges))
+                else:
+                    other = self.settled(start, tuple(start.hidden))
+            except TooLarge:
+                continue
             if has_enough_neighbours(other):
                 self.consider(other, "one hidden variable less", simpler=True)
 

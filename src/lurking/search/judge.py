@@ -82,12 +82,11 @@ class Judge:
             return known
         options = self._options(restarts, start)
         made = fit_problem(Problem(dag, self.table, self.prior), "vb", options)
-        if known is None or made.objective > known.objective:
-            self._fits[dag] = made
-        return self._fits[dag]
+        self.remember(made)
+        return self._fits.get(dag, made)
 
     def remember(self, fit: Fit) -> None:
-        """Take over a variational fit that was made elsewhere, where it is better than what is known."""
+        """Keep a variational fit, where it was finished and is better than what is known."""
         dag = fit.problem.full_dag
         known = self._fits.get(dag)
         if fit.status is not Status.INTERRUPTED and (known is None or fit.objective > known.objective):

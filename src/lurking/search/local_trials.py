@@ -93,6 +93,8 @@ class LocalTrials:
             return None
         dag, cheap = found
         whole = self.transplanted(dag, nodes)
+        if whole is not None and not self.constraints.extended(whole).holds(whole):
+            return None
         left = tuple(name for name in proposal.invented if name in dag.hidden)
         return None if whole is None or not left else LocalTrial(whole, proposal.source, left, cheap - base)
 
@@ -125,7 +127,8 @@ class LocalTrials:
                 scorer = FamilyScores(judge.table, self.score, self.weight)
                 rules = _restricted_rules(self.constraints, start).extended(start)
                 ordered = Dag(judge.table.columns, start.edges)
-                self._bases[key] = climb(scorer, ordered, _arranged(rules, ordered), ClimbRules(patience=10)).score
+                climbing = ClimbRules(patience=10, stop=self.judge.stop)
+                self._bases[key] = climb(scorer, ordered, _arranged(rules, ordered), climbing).score
         return self._bases[key]
 
     def refined(self, start: Dag, invented: tuple[str, ...]) -> tuple[Dag, float] | None:

@@ -12,7 +12,7 @@ from lurking.runtime.rng import Seed
 from lurking.runtime.store import Key, Store, digest_of
 from lurking.search.constraints import Constraints
 
-VERSION = 1
+VERSION = 2
 """Raised when a change of the search makes old notes useless."""
 
 
@@ -40,7 +40,7 @@ class Notebook:
             prior.describe(),
             constraints.allowed.tobytes(),
             constraints.required.tobytes(),
-            [constraints.max_parents, constraints.tiers, constraints.indicators],
+            [constraints.most_parents, constraints.tiers, constraints.indicators],
             choices,
         )
         return cls(store, Key(table.digest, "", "", configuration, seed))

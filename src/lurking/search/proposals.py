@@ -13,6 +13,7 @@ import numpy as np
 from lurking.data.table import Table
 from lurking.errors import StructureError
 from lurking.graph.dag import Dag
+from lurking.runtime.executor import StopFlag
 from lurking.search import surgery
 from lurking.search.constraints import Constraints
 from lurking.search.dependence import Dependence, Signature
@@ -37,11 +38,11 @@ class Proposal:
 class Proposer:
     """Makes proposals on one table; what the data show is found once."""
 
-    def __init__(self, table: Table, constraints: Constraints) -> None:
+    def __init__(self, table: Table, constraints: Constraints, stop: StopFlag | None = None) -> None:
         self.table, self.constraints = table, constraints
         self.cardinalities = {name: table[name].cardinality for name in table.columns}
         self.most_parameters = most_parameters(table)
-        dependence = Dependence(table)
+        dependence = Dependence(table, stop)
         self.information: FloatArray = dependence.information()
         self.signatures: tuple[Signature, ...] = tuple(dependence.signatures(self.information))
 

@@ -53,6 +53,18 @@ def test_tiers_hold_through_hidden_variables():
     assert grown.allows("d", "h")
 
 
+def test_a_limit_of_parents_survives_fewer_and_more_variables():
+    rules = made(max_parents=2)
+    few = rules.restricted(["a", "b", "c"])
+    assert few.max_parents == 2
+    grown = few.extended(lk.Dag.parse("a b c; h[2] -> a b c"))
+    assert grown.max_parents == 2
+    all_but_one = made(max_parents=3).extended(lk.Dag.parse("a b c d; h[2] -> a b; a b c -> d"))
+    assert all_but_one.max_parents == 3
+    assert not all_but_one.holds(lk.Dag.parse("a b c d; h[2] -> d; a b c -> d"))
+    assert made().extended(lk.Dag.parse("a b c d; h[2] -> a b c")).max_parents == 4
+
+
 def test_indicators_are_parents_of_nothing():
     rules = made(indicators=True)
     assert not rules.allowed.any()

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import chi2_contingency, kstest
 
 import lurking as lk
+from lurking.runtime.executor import StopFlag
 from lurking.search.dependence import Dependence, g_squared, rank_p_value
 
 FOUR = lk.Network.from_tables(
@@ -78,3 +79,13 @@ def test_rows_with_an_empty_cell_among_those_asked_for_are_left_out():
     table = lk.Table.from_rows([(0, None), (1, 0), (1, 1), (0, 1)], columns=["a", "b"])
     assert Dependence(table).counts((0, 1)).tolist() == [[0.0, 1.0], [1.0, 1.0]]
     assert Dependence(table).counts((0,)).tolist() == [2.0, 2.0]
+
+
+def test_independent_columns_with_many_levels_have_no_signature():
+    rng = np.random.default_rng(0)
+    table = lk.Table.from_array(rng.integers(0, 21, (5000, 4)), columns=list("abcd"))
+    dependence = Dependence(table)
+    assert not dependence.unexplained(dependence.information()).any()
+    flag = StopFlag()
+    flag.set()
+    assert not Dependence(FOUR.sample(4000, seed=1), flag).signatures()

@@ -6,9 +6,11 @@ from unittest.mock import Mock
 import pytest
 
 import lurking as lk
+from lurking.errors import TooLarge
 from lurking.evidence.base import Evidence, Kind
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
+from lurking.runtime.progress import Silent
 from lurking.runtime.store import Store
 from lurking.search import inventing, local_trials
 from lurking.search import judge as judge_module
@@ -101,17 +103,58 @@ def test_a_store_gives_everything_back(tmp_path, found, monkeypatch):
     assert max(len(other.best.parents(name)) for name in other.best.nodes) == 1
 
 
-def test_a_search_that_was_stopped_goes_on_to_the_same_end(tmp_path, found):
+class Stopper(Silent):
+    """Sets a flag after some steps of progress."""
+
+    def __init__(self, flag, steps):
+        self.flag, self.left = flag, steps
+
+    def update(self, done):
+        self.left -= 1
+        if done and self.left == 0:
+            self.flag.set()
+
+
+@pytest.mark.parametrize("steps", [1, 6])
+def test_a_search_that_was_stopped_goes_on_to_the_same_end(tmp_path, found, steps):
+    flag = StopFlag()
+    options = {"hidden": 1, "seed": 0, "target": 0.5}
     with Store(tmp_path / "search.sqlite") as store:
-        for limit in (0.5, 1.0, None):
-            again = lk.search(one_cause(), hidden=1, seed=0, target=0.5, store=store, time_limit=limit)
+        half = lk.search(one_cause(), **options, store=store, stop=flag, progress=Stopper(flag, steps))
+        assert half.status is Status.INTERRUPTED
+        assert not half.best.hidden
+        again = lk.search(one_cause(), **options, store=store)
     assert (again.best, again.score) == (found.best, found.score)
 
 
-def test_constraints_hold_for_structures_with_hidden_variables():
-    table = one_cause()
+def test_no_more_hidden_variables_than_asked_for_whatever_the_start_has():
+    tables = {"g": [[0.5, 0.5]], "h": [[0.5, 0.5]]}
+    table = drawn("g[2] -> a b c d; h[2] -> e f i j", tables, 1500)
+    result = lk.search(table, 1, seed=0, target=0.5, start="g[2] -> a b c d; e -> f i j; f -> i j; i -> j")
+    assert len(result.best.hidden) == 1
+    assert max(len(trial.dag.hidden) for trial in result.history) == 1
+
+
+def test_a_refinement_that_is_too_large_costs_its_proposal_only(monkeypatch):
+    monkeypatch.setattr(inventing, "structural_em", Mock(side_effect=TooLarge("too many states")))
+    result = lk.search(one_cause(100), 1, seed=0, target=0.5)
+    assert not result.best.hidden
+
+
+def test_an_interrupt_among_the_columns_of_a_proposal_ends_the_search(monkeypatch):
+    first = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(local_trials.FamilyScores, "scores_of_additions", first)
+    result = lk.search(one_cause(100), 1, seed=0, target=0.5)
+    assert first.call_count >= 1
+    assert result.status is Status.INTERRUPTED
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_constraints_hold_for_structures_with_hidden_variables(seed):
+    tables = {"g": [[0.5, 0.5]], "d": [[0.9, 0.1], [0.5, 0.5], [0.4, 0.6], [0.05, 0.95]]}
+    table = drawn("g[2] -> a b c d; e; e -> d", {**tables, "e": [[0.4, 0.6]]}, 600, seed)
     options = {"required": "a -> b", "forbidden": "c -> d; d -> c", "max_parents": 2}
-    result = lk.search(table, hidden=1, seed=0, target=0.5, **options)
+    result = lk.search(table, hidden=1, seed=0, target=1.0, **options)
     for trial in result.history:
         assert "a" in trial.dag.parents("b")
         assert not {("c", "d"), ("d", "c")} & set(trial.dag.edges)
@@ -175,9 +218,8 @@ def test_the_structure_prior_decides_and_is_told():
     assert plain.best.hidden
     assert not against.best.hidden
     assert against.posterior.hidden_probabilities()[0] == pytest.approx(1.0)
-    odds = math.log(plain.posterior.candidates[0].prior / plain.posterior.candidates[-1].prior)
-    more = len(plain.posterior.candidates[-1].dag.hidden) - len(plain.posterior.candidates[0].dag.hidden)
-    assert odds == pytest.approx(more * math.log(4.0))
+    priors = {len(candidate.dag.hidden): candidate.prior for candidate in plain.posterior}
+    assert priors[0] / priors[1] == pytest.approx(4.0)
 
 
 def test_two_attitudes_need_two_causes_where_answers_are_indicators():
