@@ -176,8 +176,8 @@ def search(
     indicators, structure_prior, max_states, target, store : with hidden variables or empty cells. Whether columns are
         parents of nothing, so that hidden variables alone join them; p(m) as in `compare`, by default a factor 1/p for
         each hidden variable among p columns; the most states of a hidden variable; the standard error of sampled
-        evidence to go on for; the path of a file, or a Store of `lurking.runtime.store`, where sampled evidence is kept to
-        be found again. Weights must be whole numbers there.
+        evidence to go on for; the path of a file, or a Store of `lurking.runtime.store`, where sampled evidence is kept
+        to be found again. Weights must be whole numbers there.
     """
     most = checked_limit(hidden)
     check_standard_error("target", target, TARGET)
