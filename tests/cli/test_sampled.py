@@ -82,6 +82,7 @@ def test_settings_in_texts():
         "two\n lines": "two lines",
         "error: max_states is 1; it must be 2": "error: --max-states is 1; it must be 2",
         "target names 'il', a column": "target names 'il', a column",
+        "tells nothing; declare levels=, leave it out with drop=": "tells nothing; leave it out with --drop",
         "leave it out with drop=, or name it in na_values=": "leave it out with --drop, or name it in --na-values",
         "did not converge; raise max_iter or tol": "did not converge; raise --max-iter or tol",
         "column 'max_iter' is empty": "column 'max_iter' is empty",

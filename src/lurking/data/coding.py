@@ -201,11 +201,11 @@ def code_empty(raw: RawColumn, coding: Coding) -> Column:
         return Column.continuous(raw.name, np.full(len(raw.codes), np.nan), declared=True)
     if len(raw.codes) == 0:
         raise DataError(
-            f"column {raw.name!r} has no rows and no declared levels; declare its states (levels), "
+            f"column {raw.name!r} has no rows and no declared levels; declare its states with levels=, "
             "or name it in continuous="
         )
     warnings.warn(
-        f"column {raw.name!r} is entirely empty and tells nothing; declare its levels, leave it out with drop=, "
+        f"column {raw.name!r} is entirely empty and tells nothing; declare levels=, leave it out with drop=, "
         "or make it a hidden variable",
         LurkingWarning,
         stacklevel=2,
