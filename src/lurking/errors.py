@@ -75,6 +75,12 @@ class LurkingWarning(UserWarning):
     """Something was accepted that the user probably wants to know about."""
 
 
+def clipped(value: object, most: int = 60) -> str:
+    """Return how a value of any type is written, the end cut off where it is long."""
+    text = repr(value)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def nearest_hint(name: str, choices: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the closest choice, or an empty string when none is close."""
     close = difflib.get_close_matches(str(name), [str(choice) for choice in choices], n=1, cutoff=0.5)

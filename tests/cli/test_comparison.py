@@ -86,3 +86,16 @@ def test_whether_the_winner_depends_on_the_prior_is_said(done):
     other = done(*words, "1,1000000").out.splitlines()[-1]
     assert other == "the most probable model depends on the prior: 'two' under 1; 'one' under 1000000"
     assert done(*words, "1,1000000", "--json").json["winner_changes"] is True
+
+
+@pytest.mark.parametrize("target", ["0", "nan"])
+def test_a_bad_target_of_rescoring_is_refused(refused, target):
+    words = ("--model", "class[2] -> *", "--model", "class[1] -> *", "--rescore", "--target", target)
+    assert f"--target is {float(target)}; it must be a standard error above 0" in refused(
+        "compare", "survey.csv", *words
+    )
+
+
+def test_a_name_that_is_no_column_is_said_to_be_none(refused):
+    text = refused("compare", "survey.csv", "--model", "class[2] -> y1 y2 y3 y4", "--model", "class[2] -> y1 y2 y3 y5")
+    assert "'y5' in the model is no column of the data (did you mean 'y" in text

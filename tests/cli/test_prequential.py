@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 MODELS = ("--model", "two: class[2] -> *", "--model", "one: class[1] -> *")
 QUICK = ("--restarts", "2")
 
@@ -25,3 +27,12 @@ def test_what_cannot_be_drawn_is_refused_before_any_work(refused):
     assert "unknown score of growing data 'bic'" in refused(
         "compare", "survey.csv", *MODELS, "--scores", "bic,vb", "--prequential", "rows.png"
     )
+
+
+def test_a_place_where_nothing_can_be_drawn_is_refused_before_any_work(refused, folder, monkeypatch):
+    monkeypatch.setattr("lurking.cli.compare.compare_structures", lambda *_, **__: pytest.fail("models were compared"))
+    words = ("compare", "survey.csv", *MODELS, "--prequential")
+    assert "'rows.bmp': unknown kind of picture; use .png, .pdf or .svg" in refused(*words, "rows.bmp")
+    assert "'nodir/rows.png': there is no folder 'nodir'" in refused(*words, "nodir/rows.png")
+    (folder / "rows.png").mkdir()
+    assert "'rows.png': it is a directory" in refused(*words, "rows.png")

@@ -80,6 +80,13 @@ def test_settings_in_texts():
         "target=0.25 and path='map-probability';": "--target 0.25 and --path map-probability;",
         "scores=['vb'], hat='x', n = 3, engine='junction'": "scores=['vb'], hat='x', n = 3, engine='junction'",
         "two\n lines": "two lines",
+        "error: max_states is 1; it must be 2": "error: --max-states is 1; it must be 2",
+        "target names 'il', a column": "target names 'il', a column",
+        "tells nothing; declare levels=, leave it out with drop=": "tells nothing; leave it out with --drop",
+        "leave it out with drop=, or name it in na_values=": "leave it out with --drop, or name it in --na-values",
+        "did not converge; raise max_iter or tol": "did not converge; raise --max-iter or tol",
+        "column 'max_iter' is empty": "column 'max_iter' is empty",
+        "search with hidden=0, or use lk.compare": "search with --hidden 0, or use lurking compare",
     }
     for text, expected in texts.items():
         assert in_command_words(text) == expected

@@ -2,6 +2,8 @@
 
 import pytest
 
+import lurking as lk
+
 QUICK = ("--target", "1")
 
 
@@ -47,8 +49,68 @@ def test_json_is_one_document(done, answers):
         (("--hidden", "4"), "3 columns are too few"),
         (("--required", "a -> b", "--forbidden", "a -> b"), "required and forbidden"),
         (("--required", "b -> a", "--tier", "a", "--tier", "b"), "later tier"),
-        (("--max-states", "1"), "max_states"),
+        (("--max-states", "1"), "--max-states is 1; it must be a whole number of at least 2"),
+        (("--target", "nan"), "--target is nan; it must be a standard error above 0"),
+        (("--target", "inf"), "--target is inf"),
+        (("--target", "0"), "--target is 0.0"),
+        (("--target", "some"), "'some' is not a number; see 'lurking search --help'"),
+        (("--nothing",), "see 'lurking search --help'"),
+        (("--drop", "z"), "--drop names 'z', which is not a column"),
+        (("--restarts", "1" * 30), "has more than 18 digits"),
     ],
 )
 def test_bad_input_is_one_line(refused, answers, words, text):
     assert text in refused("search", "answers.csv", *words)
+
+
+def test_the_kept_structure_is_marked_and_explained(done, folder):
+    table = lk.stouffer_toby()
+    table.to_frame().assign(count=table.weights).to_csv(folder / "toby.csv", index=False)
+    outcome = done("search", "toby.csv", "--weights", "count", "--hidden", "1", "--workers", "1")
+    lines = outcome.out.splitlines()
+    assert lines[0] == "A B C D h1[2]; A -> h1; h1 -> B C D"
+    assert lines[1].startswith("prior 1.0: ln p(data | structure) = ")
+    rows = lines[lines.index("") + 3 : lines.index("", 3)]
+    assert rows[0].startswith("  A -> h1[3] -> B C D ")
+    assert [row.split("  ")[0] for row in rows if row.startswith("* ")] == ["* A -> h1[2] -> B C D", rows[-1]]
+    assert rows[-1].startswith("* is kept: the first row is ahead by ")
+
+
+def test_the_mark_in_json(done, answers):
+    content = done("search", "answers.csv", "--hidden", "1", "--json", *QUICK).json
+    kept = [row["structure"] for row in content["contenders"] if row["is_kept"]]
+    assert kept == [content["structure"]]
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_the_search(refused, folder, answers, monkeypatch):
+    (folder / "found" / "structure.png").mkdir(parents=True)
+    monkeypatch.setattr("lurking.cli.search.search_structures", lambda *_, **__: pytest.fail("it was searched"))
+    text = refused("search", "answers.csv", "--out", "found")
+    assert "cannot write 'found/structure.png': it is a directory; choose another place" in text
+
+
+def test_the_result_is_printed_before_it_is_drawn(run, folder, answers, monkeypatch):
+    def fail(*_):
+        raise lk.LurkingError("no room on the disk")
+
+    monkeypatch.setattr("lurking.cli.search.save_figure", fail)
+    outcome = run("search", "answers.csv", "--hidden", "0", "--out", "found")
+    assert outcome.code == 2
+    assert "ln p(data | structure) = " in outcome.out
+
+
+def test_fractional_weights_and_what_can_be_done(refused, folder):
+    rows = ["a,b,c,w", *(f"{k % 2},{k // 2 % 2},{k // 3 % 2},0.3" for k in range(24))]
+    (folder / "shares.csv").write_text("\n".join(rows) + "\n")
+    text = refused("search", "shares.csv", "--weights", "w", "--hidden", "1")
+    assert "search complete columns with --hidden 0, rank models of your own with lurking compare" in text
+
+
+def test_any_whole_number_is_a_seed(done, answers):
+    seed = 99999999999999999999999
+    assert done("search", "answers.csv", "--hidden", "0", "--json", "--seed", seed).json["seed"] == seed
+
+
+def test_counts_of_one_have_their_own_words(done, folder):
+    (folder / "one.csv").write_text("a\n0\n1\n0\n")
+    assert "1 column is too few: 1 hidden variable needs 3" in done("search", "one.csv").err

@@ -95,7 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(EXIT_TERMINATED))
     try:
         with _warnings_in_one_line():
-            code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+            words = list(arguments) if arguments is not None else None
+            code = app(args=words, prog_name="lurking", standalone_mode=False)
         if code == EXIT_INTERRUPTED:  # typer has turned a KeyboardInterrupt into this
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
@@ -108,8 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         _leave("interrupted; nothing was finished", EXIT_INTERRUPTED)
     except UsageProblem as problem:
-        words = getattr(problem, "format_message", problem.__str__)()
-        _leave(f"error: {words.rstrip('.')}; see 'lurking --help'", EXIT_BAD_INPUT)
+        said = getattr(problem, "format_message", problem.__str__)()
+        context = getattr(problem, "ctx", None)
+        verb = "lurking" if context is None else context.command_path
+        _leave(f"error: {said.rstrip('.')}; see '{verb} --help'", EXIT_BAD_INPUT)
     except SystemExit as ending:
         if ending.code != 1:
             raise

@@ -17,7 +17,7 @@ from lurking.graph.structure_priors import StructurePrior
 from lurking.io.models_file import parse_models, read_models
 from lurking.models.discrete.prior import Prior
 from lurking.report.prequential import plot_prequential
-from lurking.report.profiles import save_figure
+from lurking.report.profiles import check_picture, save_figure
 from lurking.search.compare import Comparison
 from lurking.search.compare import compare as compare_structures
 from lurking.search.posterior import WITHIN, StructurePosterior
@@ -110,6 +110,7 @@ def compare(
     dags = _models(models, model)
     if prequential is not None:
         check_predictive(names[0])
+        check_picture(prequential)
     reading: dict[str, Any] = {"columns": columns, "rules": discretise, "memory": memory, "unique": prequential is None}
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop, **reading)
     choices: dict[str, Any] = {"prune": prune, "seed": seed, "restarts": restarts, "tournament": tournament}

@@ -10,18 +10,18 @@ import typer
 from lurking.cli import output as out
 from lurking.cli.compare import print_comparison
 from lurking.cli.fit import print_fit
-from lurking.cli.options import whole
+from lurking.cli.options import SeedOption
 from lurking.data.datasets import carcinoma
 from lurking.errors import DataError
 from lurking.learn.api import fit as fit_structure
-from lurking.report.profiles import plot_profiles, save_figure
+from lurking.report.profiles import check_picture, plot_profiles, save_figure
 from lurking.runtime.rng import seed_sequence
 from lurking.search.compare import compare as compare_structures
 
 
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Folder for the picture.")] = Path(),
-    seed: Annotated[int, typer.Option("--seed", parser=whole, metavar="N", help="Seed of all random numbers.")] = 0,
+    seed: SeedOption = 0,
 ) -> None:
     """Do the main job on a bundled real data set."""
     seed_sequence(seed)
@@ -30,6 +30,7 @@ def demo(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot make {str(folder)!r}: {error.strerror}; choose another folder with --out") from None
+    check_picture(path)
     table = carcinoma()
     out.say("Seven pathologists (A to G) judged 118 slides: carcinoma or not (Landis & Koch 1977).")
     out.say("How many kinds of slides are there? One hidden variable 'class' explains all seven judgements.")

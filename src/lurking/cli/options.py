@@ -28,6 +28,7 @@ from lurking.runtime.progress import Bar
 from lurking.types import Level
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+LONG_NUMBER = re.compile(r"[+-]?[0-9]{19,4000}")
 # The column ends at the first colon that leaves a rule behind it, so names with colons are possible.
 CUTTING_RULE = re.compile(
     r"(?P<column>.+?):"
@@ -39,8 +40,18 @@ EVERY_COLUMN = "*"
 def whole(text: str | int) -> int:
     """Read a whole number; defaults come as numbers already."""
     if not WHOLE_NUMBER.fullmatch(str(text).strip()):
-        raise typer.BadParameter(f"{text!r} is not a whole number")
+        is_long = LONG_NUMBER.fullmatch(str(text).strip()) is not None
+        raise typer.BadParameter(
+            f"{_clip(str(text))!r} " + ("has more than 18 digits" if is_long else "is not a whole number")
+        )
     return int(text)
+
+
+def seed_number(text: str | int) -> int:
+    """Read a seed: a whole number of any length that a command line can hold."""
+    if LONG_NUMBER.fullmatch(str(text).strip()):
+        return int(text)
+    return whole(text)
 
 
 def real(text: str | float) -> float:
@@ -132,7 +143,7 @@ AtOption = Annotated[
 DimensionOption = Annotated[
     str | None, typer.Option("--dimension", help="d in the penalties of bic, …: standard (default) or effective.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", parser=whole, metavar="N", help="Seed of all random numbers.")]
+SeedOption = Annotated[int, typer.Option("--seed", parser=seed_number, metavar="N", help="Seed of all random numbers.")]
 RestartsOption = Annotated[
     int, typer.Option("--restarts", parser=whole, metavar="N", help="Number of starts; the best is kept.")
 ]
@@ -349,7 +360,7 @@ def parse_scores(text: str) -> list[str]:
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
     if not names:
         raise OptionError("--scores is empty; name at least one, for example vb")
-    return names
+    return list(dict.fromkeys(names))
 
 
 def of_scores(names: list[str], options: dict[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,18 @@ from lurking.graph.dag import Dag
 from lurking.models.discrete.document import plain, versions
 
 WIDTH_WITHOUT_TERMINAL = 120
-SETTING = re.compile(r"\b(path|target|passes|steps|chains|at|dimension|start|budget)=('?)([\w+-]+(?:\.\w+)?)\2")
+SETTING = re.compile(r"\b(path|target|passes|steps|chains|at|dimension|start|budget|hidden)=('?)([\w+-]+(?:\.\w+)?)\2")
 """A setting in a text of the library that is an option of the command too."""
+DATA_OPTIONS = "weights|drop|columns|categorical|continuous|na_values"
+SUBJECT = re.compile(
+    r"^(error: )?(?:(hidden|max_states|max_parents|target|passes|steps|chains|seed|workers|restarts|max_iter|tol|"
+    rf"within|tournament|required|forbidden|{DATA_OPTIONS})(?= is )|({DATA_OPTIONS})(?==? names ))=?"
+)
+"""The option that a text of the library begins with: ``max_states is 1; …``, ``weights names 'x', …``."""
+ARGUMENT = re.compile(rf"(?<![\w'])({DATA_OPTIONS}|memory|tied)=(?=[\s,;:)]|$)")
+"""An argument of the library without a value, as in ``leave it out with drop=``."""
+WRITTEN_OUT = re.compile(r"(?<![\w'-])(max_iter|max_states|max_parents|time_limit)(?![\w'=])")
+FUNCTION = re.compile(r"\blk\.(compare|score|search)\b(?!\()")
 
 
 class Interrupted(Exception):  # noqa: N818 - reads as what happened
@@ -51,7 +61,16 @@ def warn(text: str) -> None:
 
 def in_command_words(text: str) -> str:
     """Return a text of the library in one line, settings in it such as path='prior' as options of the command."""
-    return SETTING.sub(r"--\1 \3", " ".join(text.split()))
+    line = SETTING.sub(r"--\1 \3", " ".join(text.split())).replace("rescore=True", "--rescore")
+    line = line.replace("declare levels=, ", "")  # the command has no option for it
+    line = SUBJECT.sub(lambda found: (found[1] or "") + _as_option(found[2] or found[3]), line)
+    for pattern in (ARGUMENT, WRITTEN_OUT):
+        line = pattern.sub(lambda found: _as_option(found[1]), line)
+    return FUNCTION.sub(r"lurking \1", line)
+
+
+def _as_option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def print_json(command: str, content: Mapping[str, Any]) -> None:

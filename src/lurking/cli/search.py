@@ -11,16 +11,17 @@ import typer
 from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.errors import DataError, OptionError
+from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import BDeuPrior, Prior
-from lurking.report.profiles import save_figure
+from lurking.report.profiles import check_picture, save_figure
 from lurking.report.structures import plot_structure
 from lurking.runtime.progress import Bar
 from lurking.runtime.store import Store
 from lurking.search.api import SearchResult
 from lurking.search.api import search as search_structures
-from lurking.search.contenders import hidden_part, value_of
+from lurking.search.contenders import hidden_part, value_of, why_not_first
 from lurking.search.posterior import StructurePosterior
 
 ArcsOption = list[str] | None
@@ -84,24 +85,30 @@ def search(
     ] = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Find the structure with the most evidence, hidden variables included."""
+    """Find the structure with the most evidence, hidden variables included.
+
+    It is kept when another one is ahead by no more than two standard errors; a * marks it among those judged.
+    """
     choices: dict[str, Any] = {"hidden": _limit(hidden), "max_parents": _parents(max_parents), "max_states": max_states}
     choices |= {"required": "; ".join(required or []), "forbidden": "; ".join(forbidden or [])}
     choices |= {"tiers": [opt.listed([each]) for each in tier or []], "restarts": restarts, "target": target}
     choices |= {"indicators": indicators, "structure_prior": _parsed(structure_prior)}
     choices |= {"time_limit": _seconds(time_limit), "seed": seed, "workers": workers, **_prior(opt.parse_prior(prior))}
-    _make(folder)
+    picture = _place(folder)
     reading: dict[str, Any] = {"columns": columns, "rules": discretise, "memory": memory}
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop, **reading)
     keeping = nullcontext() if folder is None else Store(folder / "search.sqlite")
     with keeping as store, Bar() as bar:
         result = search_structures(table, store=store, progress=bar, **choices)
-    picture = _picture(folder, result)
     if json:
         about = {"data": out.data_content(data, table), "seed": seed}
         out.print_json("search", about | _content(result) | {"picture": None if picture is None else str(picture)})
     else:
-        _print(result, picture)
+        _print(result, prior)
+    if picture is not None:
+        save_figure(plot_structure(result.best, f"ln p(data | structure) = {_value(result)}"), str(picture))
+        if not json:
+            out.say(f"picture: {picture}")
     if result.status is Status.INTERRUPTED:
         kept = "" if folder is None else "; the same command goes on from what is kept"
         raise out.Interrupted(f"this is the best structure so far{kept}")
@@ -140,20 +147,16 @@ def _prior(prior: Prior) -> dict[str, Any]:
     return {"score": "bdeu" if isinstance(prior, BDeuPrior) else "bd", "prior": prior}
 
 
-def _make(folder: Path | None) -> None:
-    try:
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot make {str(folder)!r}: {error.strerror}; choose another folder with --out") from None
-
-
-def _picture(folder: Path | None, result: SearchResult) -> Path | None:
-    """Write the picture of the best structure, and return where it is."""
+def _place(folder: Path | None) -> Path | None:
+    """Return where the picture of the best structure will be, in a folder that is made where it is not there."""
     if folder is None:
         return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make {str(folder)!r}: {error.strerror}; choose another folder with --out") from None
     path = folder / "structure.png"
-    save_figure(plot_structure(result.best, f"ln p(data | structure) = {_value(result)}"), str(path))
+    check_picture(path)
     return path
 
 
@@ -161,28 +164,31 @@ def _value(result: SearchResult) -> str:
     return f"{result.score:.2f} exact" if result.evidence is None else value_of(result.evidence)
 
 
-def _print(result: SearchResult, picture: Path | None) -> None:
+def _print(result: SearchResult, prior: str) -> None:
+    """Print the structure that is kept, the prior of its tables (the word of --prior), and all that were judged."""
     out.say(str(result.best))
-    out.say(f"ln p(data | structure) = {_value(result)}; {result.status.sentence}")
+    out.say(f"prior {prior}: ln p(data | structure) = {_value(result)}; {result.status.sentence}")
     if result.posterior is not None:
-        _print_posterior(result.posterior, result.structure_prior)
-    if picture is not None:
-        out.say(f"picture: {picture}")
+        _print_posterior(result.posterior, result.best, result.structure_prior)
 
 
-def _print_posterior(posterior: StructurePosterior, prior: StructurePrior | None) -> None:
+def _print_posterior(posterior: StructurePosterior, best: Dag, prior: StructurePrior | None) -> None:
     out.say()
+    ranked = posterior.ranked()
     rows = [
         [
-            candidate.name,
+            ("* " if candidate.dag == best else "  ") + candidate.name,
             str(len(candidate.dag.edges)),
             value_of(candidate.evidence),
             out.probability(candidate.probability),
         ]
-        for candidate in posterior.ranked()
+        for candidate in ranked
     ]
-    header = ["hidden variables", "arcs", "ln p(data | structure)", "p(structure | data)"]
-    out.print_table(f"structures that were judged, structure prior {prior}", header, rows)
+    header = ["  hidden variables", "arcs", "ln p(data | structure)", "p(structure | data)"]
+    out.print_table(f"structures that were judged, structure prior {prior}; * is the one above", header, rows)
+    kept = next((candidate for candidate in ranked if candidate.dag == best), None)
+    if kept is not None and kept is not ranked[0]:
+        out.say(f"* is kept: {why_not_first(kept, ranked[0])}")
     out.say()
     rows = [[str(count), out.probability(value)] for count, value in posterior.hidden_probabilities().items()]
     out.print_table("number of hidden variables, among these", ["hidden", "probability"], rows)
@@ -207,6 +213,7 @@ def _content(result: SearchResult) -> dict[str, Any]:
             "structure": str(candidate.dag),
             "hidden_part": hidden_part(candidate.dag),
             "probability": candidate.probability,
+            "is_kept": candidate.dag == result.best,
             **out.evidence_content(candidate.evidence),
         }
         for candidate in result.posterior.ranked()

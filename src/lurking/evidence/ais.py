@@ -14,7 +14,7 @@ from lurking.evidence.closed_form import closed_form
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
-from lurking.runtime.checks import check_whole, is_number, is_positive
+from lurking.runtime.checks import check_standard_error, check_whole, is_number
 from lurking.runtime.rng import seed_sequence
 from lurking.samplers.annealed import MOST_PARETO, Annealed, AnnealOptions, annealed_evidence
 from lurking.samplers.annealing import anneal, checked_temperatures
@@ -65,12 +65,9 @@ def annealed_importance_sampling(
     These three take `curvature` (0.2, e_τ of the paper's schedule) or explicit `temperatures`. `target` (0.2) is the
     standard error up to which any value is called sampled. An option of another path is refused.
     """
-    if path not in PATHS:
-        raise UnknownNameError("path", path, PATHS)
     given: dict[str, object] = {"passes": passes, "particles": particles, "resample": resample, "chains": chains}
     given |= {"curvature": curvature, "temperatures": temperatures, "sweep": sweep, "strength": strength}
-    _refuse_others(path, {name: value for name, value in given.items() if value is not None})
-    _check(target, steps, given)
+    check_options({"path": path, "target": target, "steps": steps, **given})
     taus = _temperatures(path, steps, curvature, temperatures)
     walk = Walk(problem, "joint" if sweep is None else sweep, strength)
     if problem.is_complete:
@@ -180,6 +177,16 @@ def takes(own: Mapping[str, Any]) -> tuple[str, ...]:
     return ("path", "target", "steps", *(option for option, paths in PATHS_OF.items() if path in paths))
 
 
+def check_options(own: Mapping[str, Any]) -> None:
+    """Refuse options without a meaning on their path, or out of their range; it costs nothing, so it comes first."""
+    path = own.get("path", PATHS[0])
+    if path not in PATHS:
+        raise UnknownNameError("path", path, PATHS)
+    given = {name: own.get(name) for name in PATHS_OF}
+    _refuse_others(path, {name: value for name, value in given.items() if value is not None})
+    _check(own.get("target", DEFAULTS.target), own.get("steps"), given)
+
+
 def _refuse_others(path: str, given: Mapping[str, object]) -> None:
     """Refuse options of other paths."""
     for option, value in given.items():
@@ -217,8 +224,7 @@ def _check(target: object, steps: object, given: Mapping[str, object]) -> None:
     ):
         if value is not None:
             check_whole(name, value, least)
-    if not is_positive(target):
-        raise OptionError(f"target is {target!r}; it must be a standard error above 0, for example 0.2")
+    check_standard_error("target", target, DEFAULTS.target)
     share = given["resample"]
     if share is not None and not (is_number(share) and 0.0 <= share <= 1.0):
         raise OptionError(f"resample is {share!r}; it must be a share from 0 (never) to 1 (always)")

@@ -139,7 +139,7 @@ def score_names() -> tuple[str, ...]:
 def get_score(name: str) -> Score:
     """Return a score by name; an unknown name lists the choices."""
     scores = _filled()
-    if name not in scores:
+    if not isinstance(name, str) or name not in scores:
         raise UnknownNameError("score", name, scores)
     return scores[name]
 

@@ -16,6 +16,8 @@ def checked_names(names: Iterable[str], what: str) -> tuple[str, ...]:
     """Return the names of nodes or columns (`what`) as a tuple of distinct, non-empty texts."""
     if isinstance(names, str):
         raise StructureError(f"{what}s= is the text {names!r}; it must be a list of names, e.g. ['y1', 'y2']")
+    if not isinstance(names, Iterable):
+        raise StructureError(f"{what}s= is {names!r}; it must be a list of names, e.g. ['y1', 'y2']")
     names = tuple(names)
     for name in names:
         if not isinstance(name, str):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
-from lurking.errors import StructureError, nearest_hint
+from lurking.errors import OptionError, StructureError, clipped, nearest_hint
 from lurking.graph.checks import (
     Edge,
     checked_edges,
@@ -341,3 +341,12 @@ class Dag:
                     reached.add(neighbour)
                     waiting.append(neighbour)
         return tuple(name for name in self._nodes if name in reached)
+
+
+def as_dag(given: object, what: str = "the model") -> Dag:
+    """Return a structure that is a Dag or its text; `what` names it where it is neither."""
+    if isinstance(given, str):
+        return Dag.parse(given)
+    if not isinstance(given, Dag):
+        raise OptionError(f"{what} is {clipped(given)}; it must be a Dag or its text, such as 'class[2] -> a b c'")
+    return given

@@ -8,6 +8,7 @@ import numpy as np
 
 from lurking.errors import OptionError
 from lurking.evidence.base import Kind
+from lurking.report.fonts import choose_fonts
 from lurking.report.profiles import PALETTE
 from lurking.search.prequential import Prequential
 
@@ -51,6 +52,7 @@ def plot_prequential(
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
     axes.set_axisbelow(True)
+    choose_fonts(axes)
     return axes
 
 

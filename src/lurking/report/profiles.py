@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lurking.errors import DataError, StructureError
 from lurking.inference.network import Network
+from lurking.report.fonts import choose_fonts
 from lurking.types import FloatArray, Level
 
 if TYPE_CHECKING:
@@ -71,6 +75,7 @@ def plot_profiles(network: Network, hidden: str | None = None, axes: Axes | None
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    choose_fonts(axes)
     return axes
 
 
@@ -87,10 +92,29 @@ def _scale_label(network: Network, observed: list[str]) -> str:
     return "mean position, first level = 0, last = 1"
 
 
+def check_picture(path: Path) -> None:
+    """Refuse a place where no picture can be written, before the work that it would show is done."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    if path.suffix.lower().removeprefix(".") not in FigureCanvasBase.get_supported_filetypes():
+        raise DataError(f"cannot write {str(path)!r}: unknown kind of picture; use .png, .pdf or .svg")
+    reason = None
+    if not path.parent.is_dir():
+        reason = f"there is no folder {str(path.parent)!r}"
+    elif path.is_dir():
+        reason = "it is a directory"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        reason = "permission denied"
+    if reason is not None:
+        raise DataError(f"cannot write {str(path)!r}: {reason}; choose another place")
+
+
 def save_figure(axes: Any, path: str) -> None:
     """Write the picture that `axes` belongs to; the suffix of `path` decides the format."""
     try:
-        axes.figure.savefig(path, dpi=150)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph", UserWarning)  # `choose_fonts` has told of missing letters
+            axes.figure.savefig(path, dpi=150)
     except OSError as error:
         raise DataError(f"cannot write {path!r}: {error.strerror}; choose another place") from None
     except ValueError:

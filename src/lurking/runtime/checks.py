@@ -17,6 +17,13 @@ def check_whole(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def check_standard_error(name: str, value: object, example: float) -> float:
+    """Return the standard error that sampling goes on for, refusing what is no finite number above 0."""
+    if not is_positive(value):
+        raise OptionError(f"{name} is {value!r}; it must be a standard error above 0, for example {example:g}")
+    return float(value)
+
+
 def is_number(value: object) -> TypeGuard[float]:
     """Whether a value is a finite number; True and False are none."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

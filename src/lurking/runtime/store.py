@@ -11,12 +11,13 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
-from lurking.errors import DataError
+from lurking.errors import DataError, OptionError
 
 FORMAT: Final = 1
 _MARK: Final = 0x6C75726B  # application id in the header of the file: "lurk"
@@ -149,6 +150,20 @@ class Store:
 def _cells(key: Key) -> tuple[str, ...]:
     """Return a key as texts: seeds may be larger than the whole numbers of SQLite."""
     return tuple(str(part) for part in key)
+
+
+@contextmanager
+def opened(store: Store | str | Path | None) -> Iterator[Store | None]:
+    """Give a store as it is; the file that a path names is opened as one, and closed at the end."""
+    if store is None or isinstance(store, Store):
+        yield store
+    elif isinstance(store, str | Path):
+        with Store(Path(store)) as made:
+            yield made
+    else:
+        raise OptionError(
+            f"store is {store!r}; it must be the path of a file, a Store of lurking.runtime.store, or None"
+        )
 
 
 _HEADER: Final = ("application_id", "user_version")

@@ -8,18 +8,23 @@ every level of every observed variable; how often chains change names is told ap
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lurking.errors import OptionError
+from lurking.errors import LurkingWarning, OptionError
 from lurking.inference.elimination import Factor, eliminate
 from lurking.samplers.aliases import relabelings
 from lurking.samplers.gibbs import Draws
 from lurking.types import FloatArray
 
 LEAST_DRAWS = 4
+LARGEST_R_HAT = 1.1
+LEAST_ESS = 5
+"""Effective draws of each chain below which a mean says next to nothing."""
 CHUNK = 1 << 22
 """Similarities (draws × relabelings) held at once."""
 TAILS = (0.05, 0.95)
@@ -57,6 +62,19 @@ def _with_ancestors(draws: Draws, name: str) -> set[str]:
                 found.add(parent)
                 waiting.append(parent)
     return found
+
+
+def warn_of_disagreement(what: str, found: Sequence[Agreement], chains: int) -> None:
+    """Warn once where chains disagree on one of some quantities, or have hardly moved; nan is one that never varies."""
+    r_hat = max((own.r_hat for own in found if not math.isnan(own.r_hat)), default=1.0)
+    ess = min((own.ess_bulk for own in found if not math.isnan(own.ess_bulk)), default=math.inf)
+    if r_hat > LARGEST_R_HAT or ess < LEAST_ESS * chains:
+        warnings.warn(
+            f"the chains have not settled on {what}: R-hat {r_hat:.2f} (at most {LARGEST_R_HAT}), effective sample "
+            f"size {ess:.0f} (at least {LEAST_ESS * chains}); raise burn_in and draws",
+            LurkingWarning,
+            stacklevel=3,
+        )
 
 
 def summary(draws: Draws) -> dict[str, dict[str, float]]:
@@ -97,11 +115,13 @@ def agreement(values: FloatArray) -> Agreement:
     statistics = _imported("arviz_stats.base", "arviz-stats").array_stats
     # R-hat compares chains: a single one is compared with itself, its first half with its second.
     halves = values if len(values) > 1 else values[:, : values.shape[1] // 2 * 2].reshape(2, -1)
-    return Agreement(
-        float(statistics.rhat(halves, chain_axis=0, draw_axis=1, method="rank")),
-        float(statistics.ess(values, chain_axis=0, draw_axis=1, method="bulk")),
-        float(statistics.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=TAILS)),
-    )
+    # Chains that do not vary by themselves have no variance to divide by.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Agreement(
+            float(statistics.rhat(halves, chain_axis=0, draw_axis=1, method="rank")),
+            float(statistics.ess(values, chain_axis=0, draw_axis=1, method="bulk")),
+            float(statistics.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=TAILS)),
+        )
 
 
 def is_varied(values: FloatArray) -> bool:

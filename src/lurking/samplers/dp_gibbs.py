@@ -27,11 +27,13 @@ from lurking.models.discrete.prior import Prior, SymmetricPrior
 from lurking.runtime.checks import check_whole, is_positive
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
-from lurking.samplers.convergence import Agreement, agreement
+from lurking.samplers.convergence import Agreement, agreement, warn_of_disagreement
 from lurking.samplers.frequencies import mean_error
 from lurking.types import CodeArray, FloatArray, IntArray, read_only
 
 FIRST_SLOTS = 16
+SHOWN = 6
+"""Numbers of states that a printed outcome lists, the most probable first."""
 MOST_PAIRS = 1 << 26
 """Entries of a matrix over pairs of rows or cases."""
 
@@ -77,6 +79,18 @@ class ProcessDraws:
     def agreement(self) -> Agreement:
         """R-hat and effective sample sizes of the number of occupied states; nan where it never varies."""
         return agreement(self.n_states.astype(np.float64))
+
+    def __str__(self) -> str:
+        chains, draws = self.n_states.shape
+        shares = sorted(self.probabilities.items(), key=lambda item: -item[1].probability)
+        listed = ", ".join(f"{k}: {share.probability:.3f} ± {share.std_error:.3f}" for k, share in shares[:SHOWN])
+        more = ", …" if len(shares) > SHOWN else ""
+        return (
+            f"{chains} chains of {draws} draws; probabilities of the number of states: {listed}{more}; "
+            f"α = {self.concentration.mean():.3g} on average; R-hat {self.agreement.r_hat:.3f}"
+        )
+
+    __repr__ = __str__
 
     @cached_property
     def co_clustering(self) -> FloatArray:
@@ -182,7 +196,9 @@ def dirichlet_process(
     done = [chain for chain in made if chain is not None]
     if not done or (flag.is_set and not keep_interrupted):
         raise KeyboardInterrupt
-    return ProcessDraws(data, read_only(row_of), *(read_only(np.stack(own)) for own in zip(*done, strict=True)))
+    made_draws = ProcessDraws(data, read_only(row_of), *(read_only(np.stack(own)) for own in zip(*done, strict=True)))
+    warn_of_disagreement("the number of states", [made_draws.agreement], len(done))
+    return made_draws
 
 
 class _Chain:

@@ -35,6 +35,7 @@ from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
 from lurking.graph.moves import ArcSet
 from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior
+from lurking.runtime.checks import is_number
 from lurking.samplers.allocation import Families, cases_of, deal, drawn_tables, launch, log_deal
 from lurking.samplers.cells import Cells, Completed, pseudo_count, sums_at
 from lurking.samplers.splitting import Auxiliary, HiddenTables, draw_auxiliary, merge, split
@@ -87,13 +88,13 @@ class Space:
         if self.log_prior is None:
             return 0.0
         dag = self.dag(structure)
-        value = float(self.log_prior(dag))
-        if math.isnan(value) or value == math.inf:
+        value = self.log_prior(dag)
+        if not is_number(value) and not (isinstance(value, float) and value == -math.inf):
             raise OptionError(
-                f"the structure prior is {value} for {dag}; it must return ln p(m), a finite number, or −inf to "
+                f"the structure prior is {value!r} for {dag}; it must return ln p(m), a finite number, or −inf to "
                 "rule a structure out"
             )
-        return value
+        return float(value)
 
 
 @final

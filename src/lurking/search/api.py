@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lurking.data.frames import pandas_frame
 from lurking.data.table import Table, as_table
-from lurking.errors import OptionError, StructureError, UnknownNameError
+from lurking.errors import FractionalWeights, OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence
-from lurking.graph.dag import Dag
+from lurking.graph.dag import Dag, as_dag
 from lurking.graph.equivalence import Cpdag, cpdag
 from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
 from lurking.inference.problem import check_columns
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import BDeuPrior, Prior
-from lurking.runtime.checks import check_whole, is_number
+from lurking.runtime.checks import check_standard_error, check_whole, is_number
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, seed_sequence
-from lurking.runtime.store import Store
+from lurking.runtime.store import Store, opened
 from lurking.search.clock import Clock
 from lurking.search.constraints import Arcs, Constraints
 from lurking.search.contenders import Invented, Trial
@@ -31,6 +32,7 @@ from lurking.search.exhaustive import edge_probabilities, optimum
 from lurking.search.families import FamilyScorer, FamilyScores, prior_of_score
 from lurking.search.greedy import ClimbRules, Searched, Step, climb
 from lurking.search.hidden import HiddenSearch, check_room, checked_limit, is_complete, room_for
+from lurking.search.judge import TARGET
 from lurking.search.posterior import StructurePosterior
 from lurking.search.silent_columns import SetAside
 from lurking.search.trees import tree
@@ -41,6 +43,8 @@ TABU_WITH_HOLES = {"restarts": 20, "patience": 10}
 """The same within a round of structural EM, for tables with empty cells."""
 METHODS = {"auto": TABU, "tabu": TABU, "greedy": {"restarts": 0, "patience": 0}, "exact": {}}
 """The methods with their default restarts and patience."""
+SHOWN = 10
+"""Arcs that printed probabilities list."""
 FEW_COLUMNS = 8
 """Up to so many complete columns "auto" looks at all structures."""
 
@@ -105,10 +109,21 @@ class EdgePosterior:
                 raise UnknownNameError("variable", name, self.variables)
         return float(self.probabilities[self.variables.index(parent), self.variables.index(child)])
 
+    def _pairs(self) -> list[tuple[int, int]]:
+        """Return the ordered pairs of different variables, the most probable arc first."""
+        pairs = [(x, y) for x in range(len(self.variables)) for y in range(len(self.variables)) if x != y]
+        return sorted(pairs, key=lambda pair: -self.probabilities[pair])
+
+    def __str__(self) -> str:
+        pairs = self._pairs()
+        lines = [f"probabilities of arcs between {len(self.variables)} variables, summed over {self.over}"]
+        for x, y in pairs[:SHOWN]:
+            lines.append(f"{self.probabilities[x, y]:.4f}  {self.variables[x]} -> {self.variables[y]}")
+        return "\n".join([*lines, *([f"… and {len(pairs) - SHOWN} more"] if len(pairs) > SHOWN else [])])
+
     def to_frame(self) -> Frame:
         """Return a pandas DataFrame with one row per ordered pair, most probable first."""
-        pairs = [(x, y) for x in range(len(self.variables)) for y in range(len(self.variables)) if x != y]
-        pairs.sort(key=lambda pair: -self.probabilities[pair])
+        pairs = self._pairs()
         return pandas_frame(
             {
                 "parent": [self.variables[x] for x, _ in pairs],
@@ -140,8 +155,8 @@ def search(
     stop: StopFlag | None = None,
     progress: Progress | None = None,
     max_states: int = 8,
-    target: float = 0.3,
-    store: Store | None = None,
+    target: float = TARGET,
+    store: Store | str | Path | None = None,
 ) -> SearchResult:
     """Find the structure of highest score, with hidden variables if the evidence speaks for them.
 
@@ -154,7 +169,7 @@ def search(
     score : "bdeu" (`prior` is the equivalent sample size, 1 by default), "bd" (`prior` is the pseudo-count of every
         cell, 1 by default, the K2 score) or "bic" (no prior). A Prior.symmetric, .jeffreys or .bdeu may be given. By
         default "bdeu" on complete columns alone, and "bd" with hidden variables or empty cells, which need a prior.
-    max_parents : the most parents of a variable; None for no limit.
+    max_parents : the most parents of a variable, at least 1; None for no limit.
     required, forbidden : arcs as (parent, child) pairs or as text, "a -> b c".
     tiers : lists of names; nothing in a later list is a cause of what is in an earlier one, through hidden variables
         neither.
@@ -168,9 +183,11 @@ def search(
     indicators, structure_prior, max_states, target, store : with hidden variables or empty cells. Whether columns are
         parents of nothing, so that hidden variables alone join them; p(m) as in `compare`, by default a factor 1/p for
         each hidden variable among the p columns with a say; the most states of a hidden variable; the standard error of
-        sampled evidence to go on for; where what was found is kept to be found again.
+        sampled evidence to go on for; the path of a file, or a Store of `lurking.runtime.store`, where what was found
+        is kept to be found again. Weights must be whole numbers there.
     """
     most = checked_limit(hidden)
+    check_standard_error("target", target, TARGET)
     way = _Way(method, start, restarts, patience, time_limit)
     data = as_table(table)
     check_columns(Dag(data.columns), data)
@@ -183,24 +200,35 @@ def search(
         return _without_hidden(data, constraints, way, climbing, score or "bdeu", prior)
     if method == "exact":
         raise OptionError("method is 'exact', which knows no hidden variables and no empty cells; use 'auto'")
+    _check_weights(data)
     p_structure = None if structure_prior is None else StructurePrior.from_option(structure_prior)
     aside = SetAside.of(data, constraints, declared=False)
-    work = HiddenSearch(
-        aside.table,
-        room_for(aside.table) if most is None else check_room(aside.table, most),
-        aside.constraints,
-        score or "bd",
-        prior,
-        climbing,
-        aside.start(start),
-        seed,
-        aside.structure_prior(p_structure),
-        check_whole("max_states", max_states, 2),
-        target,
-        store,
-        way.is_exact(aside.table),
-    )
-    return _invented(aside.invented(work.run(), work.checked_prior(), p_structure))
+    with opened(store) as kept:
+        work = HiddenSearch(
+            aside.table,
+            room_for(aside.table) if most is None else check_room(aside.table, most),
+            aside.constraints,
+            score or "bd",
+            prior,
+            climbing,
+            aside.start(start),
+            seed,
+            aside.structure_prior(p_structure),
+            check_whole("max_states", max_states, 2),
+            target,
+            kept,
+            way.is_exact(aside.table),
+        )
+        return _invented(aside.invented(work.run(), work.checked_prior(), p_structure))
+
+
+def _check_weights(table: Table) -> None:
+    """Refuse fractions of rows, which have no hidden state to draw, before anything is searched."""
+    if not table.has_integer_weights and (table.is_on_disk or not table.unique().has_integer_weights):
+        raise FractionalWeights(
+            "the weights are no whole numbers, and hidden variables and empty cells are judged by sampling whole rows; "
+            "search complete columns with hidden=0, rank models of your own with lk.compare, or give whole numbers"
+        )
 
 
 @dataclass(frozen=True)
@@ -214,7 +242,7 @@ class _Way:
     time_limit: float | None
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
+        if not isinstance(self.method, str) or self.method not in METHODS:
             raise UnknownNameError("search method", self.method, tuple(METHODS))
         if self.time_limit is not None and not (is_number(self.time_limit) and self.time_limit > 0):
             raise OptionError(f"time_limit is {self.time_limit!r}; it must be a number of seconds above 0, or None")
@@ -336,7 +364,7 @@ def _start(start: Dag | str | None, scorer: FamilyScorer, constraints: Constrain
         return constraints.least()
     if start == "tree":
         return tree(scorer, constraints)
-    dag = (Dag.parse(start) if isinstance(start, str) else start).bind(table.columns)
+    dag = as_dag(start, "start").bind(table.columns)
     strange = sorted(set(dag.nodes) - set(table.columns))
     if dag.hidden or strange:
         listed = ", ".join(map(repr, dag.hidden or strange))

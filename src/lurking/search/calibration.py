@@ -14,7 +14,7 @@ from lurking.data.frames import pandas_frame
 from lurking.data.table import as_table
 from lurking.errors import OptionError, StructureError, TooLarge, UndefinedScore, nearest_hint
 from lurking.evidence.base import Evidence, evaluate, get_score, score_names
-from lurking.graph.dag import Dag
+from lurking.graph.dag import Dag, as_dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.models.discrete.prior import Prior
@@ -219,7 +219,7 @@ def _origin(
     dag: Dag | str, cardinalities: int | Mapping[str, int] | None, like: Any, prior: Prior
 ) -> tuple[Dag, dict[str, tuple[Level, ...]], Problem | None]:
     """Return the structure with its star bound, and either levels for draws of the prior or the problem to resemble."""
-    structure = Dag.parse(dag) if isinstance(dag, str) else dag
+    structure = as_dag(dag)
     if like is None:
         levels = _levels(structure, cardinalities)
         return structure.bind(tuple(levels)), levels, None

@@ -15,7 +15,7 @@ import numpy as np
 
 from lurking.data.table import Table
 from lurking.errors import OptionError, TooLarge
-from lurking.graph.dag import Dag
+from lurking.graph.dag import Dag, as_dag
 from lurking.inference.network import Network
 from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import generators
@@ -57,12 +57,13 @@ class Cardinality:
 
 
 def scan_states(
-    judge: Judge, dag: Dag, name: str, most: int = MOST_STATES, patience: int = PATIENCE
+    judge: Judge, dag: Dag | str, name: str, most: int = MOST_STATES, patience: int = PATIENCE
 ) -> dict[int, float]:
     """Return {states: cheap score} from two states on, up to `patience` in a row without a new best.
 
     The fits stay with the judge, whose sampled evidence starts from them.
     """
+    dag = as_dag(dag).bind(judge.table.columns)
     check_hidden(dag, name)
     check_whole("most", most, 2)
     scores: dict[int, float] = {}
@@ -96,8 +97,9 @@ def contenders(scores: dict[int, float]) -> list[int]:
     return sorted(near, key=lambda states: (-scores[states], states))[:MOST_CONTENDERS]
 
 
-def choose_states(judge: Judge, dag: Dag, name: str, most: int = MOST_STATES) -> Cardinality:
+def choose_states(judge: Judge, dag: Dag | str, name: str, most: int = MOST_STATES) -> Cardinality:
     """Return the number of states of highest sampled evidence among those near the best by the cheap score."""
+    dag = as_dag(dag).bind(judge.table.columns)
     scores = scan_states(judge, dag, name, most)
     chosen = sorted(contenders(scores))
     dags = [dag.with_hidden({name: states}) for states in chosen]
@@ -108,7 +110,7 @@ def choose_states(judge: Judge, dag: Dag, name: str, most: int = MOST_STATES) ->
 
 def check_hidden(dag: Dag, name: str) -> None:
     """Refuse a variable that is not hidden."""
-    if name not in dag.hidden:
+    if not isinstance(name, str) or name not in dag.hidden:
         listed = ", ".join(dag.hidden) or "none"
         raise OptionError(f"{name!r} is no hidden variable of the structure; hidden are: {listed}")
 

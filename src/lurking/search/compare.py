@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,9 +16,10 @@ from lurking.errors import (
     UnknownNameError,
     nearest_hint,
 )
+from lurking.evidence.ais import check_options
 from lurking.evidence.api import split_options
-from lurking.evidence.base import Evidence
-from lurking.graph.dag import Dag
+from lurking.evidence.base import Evidence, get_score
+from lurking.graph.dag import Dag, as_dag
 from lurking.graph.parse import expand_ranges
 from lurking.graph.structure_priors import UNIFORM, StructurePrior, StructurePriorOption
 from lurking.inference.problem import Problem, check_columns
@@ -164,11 +165,11 @@ def compare(
     as in `score`.
     """
     data = as_table(table)
-    names, dags = _named(models, data, hidden or {})
-    chosen = (scores,) if isinstance(scores, str) else tuple(scores)
-    if not chosen:
-        raise OptionError("no score was asked for; give at least one, for example scores=['vb']")
+    chosen = _chosen(scores)
     prior, again = StructurePrior.from_option(structure_prior), Rescoring(rescore, within)
+    names, dags = _named(models, data, {} if hidden is None else hidden)
+    for dag in dags:
+        check_columns(dag, data)
     _check_same_columns(names, dags)
     stop, meter = options.pop("stop", None) or StopFlag(), progress or Silent()
     of_problem, _, _ = split_options(options)
@@ -177,8 +178,7 @@ def compare(
     inner = {"workers": workers if in_blocks else 1, "stop": stop, "keep_interrupted": True}
     of_problem, fit_options, own = split_options({**options, **inner})  # one seed for all
     own, of_sampler = split_sampler_options(chosen, own, again)
-
-    check_columns(dags[0], data)
+    check_options(of_sampler)
     scoring = Scoring(data, chosen, of_problem, fit_options, own, workers, executor, in_blocks)
     finished, left_out = _scored(names, dags, scoring, meter)
     if stop.is_set and not (finished and keep_interrupted):
@@ -197,6 +197,17 @@ def compare(
         sampled = outcome or sampled
     made = replace(made, sampled=sampled.evidences, interrupted=stop.is_set)
     return replace(made, warnings=left_out + comparison_warnings(made, sampled.refusal))
+
+
+def _chosen(scores: object) -> tuple[str, ...]:
+    """Return the names of the scores, each once."""
+    names = (scores,) if isinstance(scores, str) else scores
+    if not isinstance(names, Iterable):
+        raise OptionError(f"scores is {scores!r}; it must be a name or a list of names, for example ['vb', 'bic']")
+    chosen = tuple(dict.fromkeys(get_score(name).name for name in names))
+    if not chosen:
+        raise OptionError("no score was asked for; give at least one, for example scores=['vb']")
+    return chosen
 
 
 def _scored(
@@ -245,13 +256,19 @@ def _named(models: Any, table: Table, hidden: Mapping[str, int]) -> tuple[list[s
     """Return unique names and bound structures; a text with a range of states stands for several."""
     if isinstance(models, Dag) or (isinstance(models, str) and len(expand_ranges(models)) == 1):
         raise OptionError("compare takes a list of structures; for a single one use score")
+    if not isinstance(models, Iterable):
+        raise OptionError(f"the models are {models!r}; give a list of structures, or {{name: structure}}")
+    if not isinstance(hidden, Mapping):
+        raise OptionError(f"hidden is {hidden!r}; it must map names to numbers of states, for example {{'class': 2}}")
     listed = models if isinstance(models, Mapping) else [models] if isinstance(models, str) else list(models)
     pairs = list(listed.items()) if isinstance(listed, Mapping) else [("", item) for item in listed]
     names: dict[str, None] = {}
     dags: list[Dag] = []
     for given, item in pairs:
+        if not isinstance(given, str):
+            raise OptionError(f"the model name {given!r} is not text; names must be str, e.g. {str(given)!r}")
         for key, text in expand_ranges(item).items() if isinstance(item, str) else [("", "")]:
-            dag = Dag.parse(text) if isinstance(item, str) else item
+            dag = as_dag(text or item, f"model {given!r}" if given else "a model")
             marks = {name: states for name, states in hidden.items() if name in dag.nodes and name not in dag.hidden}
             dags.append((dag.with_hidden(marks) if marks else dag).bind(table.columns))
             name = f"{given} ({key})" if given and key else given or text or str(dags[-1])

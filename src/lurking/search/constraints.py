@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lurking.errors import CycleError, OptionError, StructureError, nearest_hint
-from lurking.graph.checks import checked_edges, topological_order
+from lurking.graph.checks import checked_edges, checked_names, topological_order
 from lurking.graph.dag import Dag
 from lurking.graph.parse import parse_text
 from lurking.runtime.checks import check_whole
@@ -57,8 +57,8 @@ class Constraints:
         the later tier is never a parent of the other, nor its ancestor through hidden variables; variables in no tier
         are free.
         """
-        place = {name: position for position, name in enumerate(variables)}
-        most = None if max_parents is None else check_whole("max_parents", max_parents, 0)
+        place = {name: position for position, name in enumerate(checked_names(variables, "variable"))}
+        most = None if max_parents is None else check_whole("max_parents", max_parents, 1)
         needed = _matrix("required", required, place)
         banned = _matrix("forbidden", forbidden, place)
         numbers = _tier_numbers(tiers, place)
@@ -190,12 +190,14 @@ def _matrix(what: str, arcs: Arcs, place: dict[str, int]) -> BoolArray:
 
 def _tier_numbers(tiers: Sequence[Sequence[str]], place: dict[str, int]) -> IntArray:
     """Return (p,) the tier of every variable, −1 for those in none."""
-    if isinstance(tiers, str) or any(isinstance(tier, str) for tier in tiers):
+    is_listed = isinstance(tiers, Iterable) and not isinstance(tiers, str)
+    given = list(tiers) if is_listed else []
+    if not is_listed or any(isinstance(tier, str) or not isinstance(tier, Iterable) for tier in given):
         raise OptionError(f"tiers is {tiers!r}; it must be a list of lists of names, such as [['age'], ['job', 'pay']]")
     number: IntArray = np.full(len(place), -1, np.int64)
-    for k, tier in enumerate(tiers):
+    for k, tier in enumerate(given):
         for name in tier:
-            if name not in place:
+            if not isinstance(name, str) or name not in place:
                 raise StructureError(
                     f"tier {k + 1} names {name!r}, which is no variable{nearest_hint(str(name), place)}; "
                     f"the variables are: {', '.join(place)}"

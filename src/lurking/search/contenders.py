@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,9 +11,12 @@ from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
 from lurking.search.cardinality import CONTENDER
-from lurking.search.posterior import StructurePosterior
+from lurking.search.judge import MARGIN
+from lurking.search.posterior import Candidate, StructurePosterior
 
 MOST_CONTENDERS = 12
+MOST_DIFFERENCES = 3
+"""Arcs of each kind that a name shows."""
 
 
 @dataclass(frozen=True)
@@ -119,16 +123,43 @@ def hidden_part(dag: Dag) -> str:
 
 
 def contender_names(dags: Sequence[Dag]) -> list[str]:
-    """Return different names: the hidden part, and a number where several share it."""
+    """Return different names: the hidden part, and the arcs in which it differs from the first that shares it."""
     names: list[str] = []
+    firsts: dict[str, Dag] = {}
     for dag in dags:
-        name = base = hidden_part(dag)
-        number = 1
+        name = hidden_part(dag)
+        first = firsts.setdefault(name, dag)
+        if first is not dag:
+            name = f"{name} ({_differences(dag, first)})"
+        base, number = name, 1
         while name in names:
             number += 1
             name = f"{base} ({number})"
         names.append(name)
     return names
+
+
+def _differences(dag: Dag, other: Dag) -> str:
+    """Return the arcs that only one of two structures has, ``+`` of the first, ``-`` of the second, a few of each."""
+    parts = []
+    for sign, here, there in (("+", dag, other), ("-", other, dag)):
+        arcs = sorted(set(here.edges) - set(there.edges))
+        shown = ", ".join(f"{parent} -> {child}" for parent, child in arcs[:MOST_DIFFERENCES])
+        more = len(arcs) - MOST_DIFFERENCES
+        if arcs:
+            parts.append(f"{sign} {shown}" + (f" and {more} more" if more > 0 else ""))
+    return "; ".join(parts)
+
+
+def why_not_first(kept: Candidate, first: Candidate) -> str:
+    """Say why a structure is kept though another one that was judged has a higher value."""
+    ahead = first.log_prior + first.evidence.log_z - kept.log_prior - kept.evidence.log_z
+    needed = MARGIN * math.hypot(first.evidence.std_error or 0.0, kept.evidence.std_error or 0.0)
+    if ahead <= needed:
+        return f"the first row is ahead by {ahead:.2f} nats, and two standard errors are {needed:.2f}"
+    if Status.UNTRUSTED in (first.evidence.status, kept.evidence.status):
+        return f"the first row is ahead by {ahead:.2f} nats, and a value here is not to be trusted"
+    return "the first row is ahead by its prior probability alone"
 
 
 def value_of(evidence: Evidence) -> str:

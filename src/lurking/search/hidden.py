@@ -10,7 +10,7 @@ from typing import final
 from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, StructureError
-from lurking.graph.dag import Dag
+from lurking.graph.dag import Dag, as_dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
 from lurking.runtime.checks import check_whole
@@ -58,7 +58,9 @@ def why_too_many(table: Table, count: int) -> str | None:
     if count == 0:
         return None
     if columns < count + 2:
-        return f"{columns} columns are too few: {count} hidden variables with three neighbours each need {count + 2}"
+        have = "1 column is" if columns == 1 else f"{columns} columns are"
+        need = "1 hidden variable needs" if count == 1 else f"{count} hidden variables with three neighbours each need"
+        return f"{have} too few: {need} {count + 2}"
     needed = least_parameters({name: table[name].cardinality for name in table.columns}, count)
     most = most_parameters(table)
     if needed > most:
@@ -168,7 +170,7 @@ class HiddenSearch:
             return self.constraints.least()
         if self.start == "tree":
             raise OptionError("start is 'tree', which needs complete columns alone; start from 'empty' or a structure")
-        given = (Dag.parse(self.start) if isinstance(self.start, str) else self.start).bind(names)
+        given = as_dag(self.start, "start").bind(names)
         strange = sorted(set(given.observed) - set(names))
         if strange:
             raise StructureError(f"the start has {', '.join(map(repr, strange))}, which the data do not have")
@@ -176,7 +178,7 @@ class HiddenSearch:
         self.constraints.extended(whole).check(whole)
         if len(whole.hidden) > self.most_hidden:
             raise OptionError(
-                f"the start has {len(whole.hidden)} hidden variables, and hidden is {self.most_hidden}; raise hidden"
+                f"the start has {', '.join(whole.hidden)} as hidden, and hidden is {self.most_hidden}; raise hidden"
             )
         return whole
 

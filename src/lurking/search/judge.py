@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from lurking.data.table import Table
+from lurking.data.table import Table, as_table
 from lurking.evidence.base import Evidence, Kind, evaluate
 from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, FitOptions, fit_problem
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import Prior
+from lurking.runtime.checks import check_standard_error
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.rng import Seed
 from lurking.runtime.store import Key, Store, digest_of
@@ -55,14 +56,15 @@ class Judge:
 
     Parameters
     ----------
+    table, prior : as in `lurking.score`.
     target : standard error of sampled evidence to go on for.
     stop : once it is set, fits and samplers end early and nothing that they leave is kept.
     """
 
     def __init__(
         self,
-        table: Table,
-        prior: Prior,
+        table: Any,
+        prior: Prior | float,
         *,
         seed: Seed = 0,
         target: float = TARGET,
@@ -70,7 +72,9 @@ class Judge:
         stop: StopFlag | None = None,
         store: Store | None = None,
     ) -> None:
-        self.table, self.prior, self.seed, self.target = table, prior, seed, target
+        self.table: Table = as_table(table)
+        self.prior, self.seed = Prior.of(prior), seed
+        self.target = check_standard_error("target", target, TARGET)
         self.workers, self.stop, self.store = workers, stop or StopFlag(), store
         self._fits: dict[Dag, Fit] = {}
         self._evidences: dict[tuple[Dag, _Effort], Evidence] = {}

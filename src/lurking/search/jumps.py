@@ -14,14 +14,14 @@ from scipy.special import logsumexp
 from lurking.data.table import as_table
 from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence, Kind
-from lurking.graph.dag import Dag
+from lurking.graph.dag import Dag, as_dag
 from lurking.inference.problem import check_columns
 from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
-from lurking.runtime.checks import check_whole
+from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.cells import completable_rows
-from lurking.samplers.convergence import agreement
+from lurking.samplers.convergence import Agreement, agreement, warn_of_disagreement
 from lurking.samplers.frequencies import mean_error, share_errors
 from lurking.samplers.rjmcmc import JumpChain, Space, Structure
 from lurking.search.constraints import Arcs, Constraints
@@ -32,7 +32,7 @@ Walk = tuple[list[Structure], dict[str, list[int]]]
 """The structures that a chain kept, and attempts and acceptances of each kind of move."""
 SCORE = "jumps"
 SHOWN = 10
-"""Structures whose visits `convergence` looks at."""
+"""Structures whose visits `convergence` looks at, and that a printed outcome lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,19 @@ class SampledStructures(StructurePosterior):
     visits: IntArray = field(repr=False)
     acceptance: Mapping[str, float]
 
+    def __str__(self) -> str:
+        chains, draws = self.visits.shape
+        lines = [f"{len(self.candidates)} structures in {chains} chains of {draws} draws, the most visited first"]
+        for candidate in self.candidates[:SHOWN]:
+            assert isinstance(candidate, VisitedStructure)
+            lines.append(f"{candidate.probability:.3f} ± {candidate.std_error:.3f}  {candidate.name}")
+        return "\n".join([*lines, *(["…"] if len(self.candidates) > SHOWN else [])])
+
+    def __repr__(self) -> str:
+        return (
+            f"SampledStructures({len(self.candidates)} structures, draws {self.visits.shape}, best {self.best.name!r})"
+        )
+
     @property
     def best(self) -> Candidate:
         """The structure visited most."""
@@ -82,7 +95,11 @@ class SampledStructures(StructurePosterior):
 
         R-hat and effective sample size are nan where the function never varies.
         """
-        values = np.asarray([float(function(candidate.dag)) for candidate in self.candidates])[self.visits]
+        if not callable(function):
+            raise OptionError(
+                f"expectation takes a function of a Dag that returns a number, and was given {function!r}"
+            )
+        values = np.asarray([_number_from(function, candidate.dag) for candidate in self.candidates])[self.visits]
         found = agreement(values)
         return Expectation(float(values.mean()), mean_error(values), found.r_hat, found.ess_bulk)
 
@@ -110,6 +127,14 @@ class SampledStructures(StructurePosterior):
             quantities[candidate.name] = partial(_is, candidate.dag)
         found = {name: self.expectation(function) for name, function in quantities.items()}
         return {name: value for name, value in found.items() if not math.isnan(value.r_hat)}
+
+
+def _number_from(function: Callable[[Dag], float], dag: Dag) -> float:
+    """Return what a user's function says of a structure, which must be a number or a truth value."""
+    value = function(dag)
+    if not isinstance(value, bool | np.bool_) and not is_number(value):
+        raise OptionError(f"the function returned {value!r} for {str(dag)!r}; it must return a number, True or False")
+    return float(value)
 
 
 def _has_arc(edge: tuple[str, str], dag: Dag) -> float:
@@ -166,12 +191,14 @@ def sample_structures(
     for name, value in (("chains", chains), ("draws", draws), ("thin", thin)):
         check_whole(name, value, 1)
     check_whole("burn_in", burn_in, 0)
+    if log_prior is not None and not callable(log_prior):
+        raise OptionError(f"log_prior is {log_prior!r}; it must be a function of a Dag that returns ln p(m), or None")
     data = as_table(table)
-    dag = (Dag.parse(start) if isinstance(start, str) else start).bind(data.columns)
+    dag = as_dag(start, "start").bind(data.columns)
     check_columns(dag, data)
     constraints = _constraints(dag, required, forbidden, tiers, max_parents, (among_observed, between_hidden))
     cardinalities = [dag.hidden[name] if name in dag.hidden else data[name].cardinality for name in dag.nodes]
-    least, most = _bounds(dag, cardinalities, states or {})
+    least, most = _bounds(dag, cardinalities, {} if states is None else states)
     rows, weights = completable_rows(data, dag.nodes, likelihood=likelihood)
     space = Space(
         nodes=dag.nodes,
@@ -199,7 +226,18 @@ def sample_structures(
     done = [chain for chain in made if chain is not None]
     if not done or (flag.is_set and not keep_interrupted):
         raise KeyboardInterrupt
-    return _collected(space, done)
+    found = _collected(space, done)
+    warn_of_disagreement("the number of arcs or states", _agreements(found), len(found.visits))
+    return found
+
+
+def _agreements(found: SampledStructures) -> list[Agreement]:
+    """Return how well chains agree on the number of arcs and on the states of every hidden variable."""
+    arcs = np.asarray([float(len(candidate.dag.edges)) for candidate in found.candidates])
+    quantities = [arcs]
+    for name in found.candidates[0].dag.hidden:
+        quantities.append(np.asarray([float(candidate.dag.hidden[name]) for candidate in found.candidates]))
+    return [agreement(values[found.visits]) for values in quantities]
 
 
 def _walk(
@@ -254,6 +292,8 @@ def _bounds(
     dag: Dag, cardinalities: Sequence[int], states: Mapping[str, int | tuple[int, int]]
 ) -> tuple[IntArray, IntArray]:
     """Return the least and the most states of every node."""
+    if not isinstance(states, Mapping):
+        raise OptionError(f"states is {states!r}; it must map hidden variables to their most states, e.g. {{'c': 6}}")
     least, most = np.asarray(cardinalities, np.int64), np.asarray(cardinalities, np.int64)
     for name, bounds in states.items():
         if name not in dag.hidden:

@@ -16,6 +16,7 @@ from lurking.errors import OptionError, UnknownNameError
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
 from lurking.inference.network import Imputation
+from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import Seed, generators
 from lurking.search.averaging import Average, AveragedPrediction, Fitting
 from lurking.search.bayes_factors import BayesFactor
@@ -129,12 +130,13 @@ class StructurePosterior:
         """(candidates, 2) central 95.45 % ranges of p(m | y) when sampled values vary by their standard errors."""
         return self.probability_ranges(seed=0)
 
-    def probability_ranges(self, *, seed: Seed, draws: int = SIMULATIONS, coverage: float = COVERAGE) -> FloatArray:
+    def probability_ranges(self, *, seed: Seed = 0, draws: int = SIMULATIONS, coverage: float = COVERAGE) -> FloatArray:
         """Return (candidates, 2) central ranges of p(m | y), by simulation of the error of sampled values.
 
         Every log_z is drawn `draws` times from a normal distribution with its standard error (none: as it is),
         independently but for copies of one structure, which share their value, and p(m | y) normalised each time.
         """
+        check_whole("draws", draws, 1)
         plain = self.probabilities
         errors = np.asarray([candidate.evidence.std_error or 0.0 for candidate in self.candidates])
         if not errors.any():

@@ -20,7 +20,7 @@ from lurking.data.messages import listed
 from lurking.data.table import Table
 from lurking.errors import LurkingWarning
 from lurking.evidence.base import Evidence
-from lurking.graph.dag import Dag
+from lurking.graph.dag import Dag, as_dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.kernels.reference.special import log_rising
 from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior
@@ -93,7 +93,7 @@ class SetAside:
         """Return a start of the search without the columns that are set aside and without their arcs."""
         if not self.names or start is None or start in WORDS:
             return start
-        given = (Dag.parse(start) if isinstance(start, str) else start).bind(self.whole.columns)
+        given = as_dag(start, "start").bind(self.whole.columns)
         nodes = dict.fromkeys((*self.table.columns, *given.nodes))
         left_out = set(self.names) - set(given.hidden)
         return Dag(

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lurking.data.table import Table, as_table
-from lurking.errors import LurkingWarning, StructureError, TooLarge, UnknownNameError
+from lurking.errors import LurkingWarning, OptionError, StructureError, TooLarge, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.graph.spaces import bipartite
 from lurking.learn.loop import Status
@@ -94,6 +94,8 @@ def sparse_mixture(
     if method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
     data = as_table(table)
+    if not isinstance(name, str) or not name:
+        raise OptionError(f"name is {name!r}; it must be the text that names the class, for example 'class'")
     if name in data.columns:
         raise StructureError(f"name is {name!r}, which is a column of the data; give the class another name")
     hidden = {name: check_whole("states", states, 1)}

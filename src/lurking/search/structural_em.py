@@ -20,7 +20,7 @@ import numpy as np
 from lurking.data.table import Table, as_table
 from lurking.errors import OptionError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.evidence.base import evaluate
-from lurking.graph.dag import Dag
+from lurking.graph.dag import Dag, as_dag
 from lurking.inference.completion import Completion
 from lurking.inference.problem import Problem, node_codes
 from lurking.learn.fit import Fit, FitOptions, climb_from, fit_problem, outcome, remember_fit, starting_points
@@ -137,7 +137,7 @@ def structural_em(
     data = as_table(table)
     if score == "bic" and not data.n > 0.0:
         raise UndefinedScore("bic is undefined on no data (n = 0): its penalty is d/2 · ln n; use cs, vb or map")
-    starts = [start] if isinstance(start, Dag | str) else list(start)
+    starts = list(start) if isinstance(start, Sequence) and not isinstance(start, str) else [as_dag(start, "start")]
     if not starts:
         raise OptionError("start is empty; give at least one structure")
     flag = stop or StopFlag()

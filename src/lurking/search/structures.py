@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from lurking.data.table import Table
+from lurking.data.table import Table, as_table
 from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.graph.checks import checked_hidden
-from lurking.graph.dag import Dag
+from lurking.graph.dag import Dag, as_dag
 from lurking.graph.moves import Move, MoveKind
 from lurking.inference.problem import check_columns
+from lurking.runtime.checks import is_number
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.search.constraints import Constraints
 from lurking.search.families import FamilyScores
@@ -21,7 +23,7 @@ STARTS = ("empty", "full", "random", "tree", "full tree")
 
 
 def start_structure(
-    table: Table, hidden: Mapping[str, int], kind: str = "full", *, share: float = 0.5, seed: Seed = 0
+    table: Any, hidden: Mapping[str, int], kind: str = "full", *, share: float = 0.5, seed: Seed = 0
 ) -> Dag:
     """Return a structure to start a search from, over hidden variables and all columns.
 
@@ -31,20 +33,23 @@ def start_structure(
     """
     if kind not in STARTS:
         raise UnknownNameError("start", kind, STARTS)
-    if not 0.0 <= share <= 1.0:
+    if not is_number(share) or not 0.0 <= share <= 1.0:
         raise OptionError(f"share is {share!r}; it must be a probability, from 0 to 1")
-    nodes = (*hidden, *table.columns)
+    if not isinstance(hidden, Mapping):
+        raise OptionError(f"hidden is {hidden!r}; it must map names to numbers of states, for example {{'class': 2}}")
+    data = as_table(table)
+    nodes = (*hidden, *data.columns)
     empty = Dag(nodes, (), checked_hidden(nodes, hidden))
-    check_columns(empty, table)
+    check_columns(empty, data)
     generator = np.random.Generator(np.random.PCG64(seed_sequence(seed)))
-    arcs = [(parent, child) for child in table.columns for parent in hidden]
+    arcs = [(parent, child) for child in data.columns for parent in hidden]
     if kind == "random":
         is_there = generator.random(len(arcs)) < share
         arcs = [arc for arc, there in zip(arcs, is_there, strict=True) if there]
     elif kind in ("empty", "tree"):
         arcs = []
     if kind.endswith("tree"):
-        arcs += _tree(table).edges
+        arcs += _tree(data).edges
     return Dag(nodes, arcs, empty.hidden)
 
 
@@ -59,7 +64,7 @@ def _tree(table: Table) -> Dag:
 
 def whole_start(start: Dag | str, table: Table) -> Dag:
     """Return the start with the columns that it does not name as further nodes."""
-    bound = (Dag.parse(start) if isinstance(start, str) else start).bind(table.columns)
+    bound = as_dag(start, "start").bind(table.columns)
     check_columns(bound, table)
     more = [name for name in table.columns if name not in bound.nodes]
     whole = Dag((*bound.nodes, *more), bound.edges, bound.hidden) if more else bound
@@ -80,6 +85,10 @@ def moved(dag: Dag, move: Move) -> Dag:
 
 def arranged_constraints(constraints: Constraints | None, nodes: tuple[str, ...]) -> Constraints:
     """Return the constraints over the nodes in their order; without any, everything acyclic is allowed."""
+    if constraints is not None and not isinstance(constraints, Constraints):
+        raise OptionError(
+            f"constraints is {constraints!r}; it must be made by lurking.search.constraints.Constraints.from_options"
+        )
     if constraints is None:
         return Constraints.from_options(nodes)
     if constraints.variables == nodes:

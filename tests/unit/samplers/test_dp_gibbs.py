@@ -9,7 +9,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2, ks_2samp
 
 import lurking as lk
-from lurking.errors import DataError, OptionError, TooLarge
+from lurking.errors import DataError, LurkingWarning, OptionError, TooLarge
 from lurking.kernels.cpu.dp_gibbs import Mixture, log_joint, log_predictive, sweep
 from lurking.kernels.reference import dp_gibbs as reference
 from lurking.samplers import dp_gibbs
@@ -174,6 +174,7 @@ def test_the_concentration_is_drawn_from_its_posterior():
     assert len(np.unique(found.concentration)) == found.concentration.size
 
 
+@pytest.mark.filterwarnings("ignore:the chains have not settled")
 def test_results_depend_on_the_seed_and_not_on_the_number_of_workers():
     runs = [lk.dirichlet_process(TABLE, draws=30, burn_in=5, seed=s, workers=w) for s, w in ((0, 1), (0, 3), (1, 1))]
     assert np.array_equal(runs[0].log_joint, runs[1].log_joint)
@@ -207,3 +208,18 @@ def test_fractions_of_rows_and_too_many_pairs_are_refused(monkeypatch):
     monkeypatch.setattr(dp_gibbs, "MOST_PAIRS", 4)
     with pytest.raises(TooLarge, match="5 rows"):
         found.co_clustering  # noqa: B018
+
+
+def test_an_outcome_prints_the_number_of_states():
+    found = lk.dirichlet_process(TABLE, chains=2, draws=300, burn_in=50, seed=0, workers=1)
+    top = max(found.probabilities, key=lambda k: found.probabilities[k].probability)
+    assert f"2 chains of 300 draws; probabilities of the number of states: {top}: " in str(found)
+    assert repr(found) == str(found)
+    assert len(str(found)) < 400
+
+
+def test_chains_that_have_not_settled_are_told_of():
+    with pytest.warns(LurkingWarning, match="have not settled on the number of states: R-hat") as told:
+        lk.dirichlet_process(lk.stouffer_toby(), chains=2, draws=6, burn_in=0, seed=0, workers=1)
+    assert len(told) == 1
+    assert told[0].filename == __file__

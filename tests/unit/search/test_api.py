@@ -148,3 +148,23 @@ def test_numbers_are_refused():
     for hidden in (0, 1):
         with pytest.raises(lk.LurkingError, match="continuous"):
             lk.search(numbers, hidden=hidden)
+
+
+def test_help_describes_the_function():
+    import inspect
+    import pydoc
+
+    assert inspect.signature(lk.search) == inspect.signature(search)
+    text = pydoc.plain(pydoc.render_doc(lk.search))
+    assert "max_states" in text
+    assert "seconds after which the best structure so far is returned" in text
+    assert "Structures compared, averaged and searched." in text
+
+
+def test_printed_probabilities_of_arcs(table):
+    lines = str(lk.edge_posterior(table)).splitlines()
+    assert lines[0] == "probabilities of arcs between 4 variables, summed over orders"
+    assert len(lines) == 12
+    shown = [float(line.split()[0]) for line in lines[1:-1]]
+    assert shown == sorted(shown, reverse=True)
+    assert lines[-1] == "… and 2 more"

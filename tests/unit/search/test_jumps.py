@@ -8,7 +8,7 @@ import pytest
 from scipy.special import softmax
 
 import lurking as lk
-from lurking.errors import OptionError, StructureError, UnknownNameError
+from lurking.errors import LurkingWarning, OptionError, StructureError, UnknownNameError
 from lurking.runtime.executor import StopFlag
 from lurking.samplers.frequencies import batches, mean_error, share_errors
 
@@ -103,6 +103,7 @@ def test_two_hidden_variables_one_the_parent_of_the_other():
     check(found, dags, 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:the chains have not settled")
 def test_results_depend_on_the_seed_and_not_on_the_number_of_workers():
     runs = [
         lk.sample_structures(TABLE, "h[2] -> a b; c", states={"h": 3}, chains=2, draws=20, burn_in=0, seed=s, workers=w)
@@ -113,6 +114,7 @@ def test_results_depend_on_the_seed_and_not_on_the_number_of_workers():
     assert names[0] != names[2]
 
 
+@pytest.mark.filterwarnings("ignore:the chains have not settled")
 def test_required_arcs_stay_and_forbidden_ones_never_come():
     found = lk.sample_structures(
         TABLE, "h[2] -> a; b; c", required="h -> a", forbidden="a -> b", max_parents=1, draws=30, burn_in=0, chains=1
@@ -124,6 +126,7 @@ def test_required_arcs_stay_and_forbidden_ones_never_come():
         assert max(len(own.dag.parents(name)) for name in own.dag.nodes) <= 1
 
 
+@pytest.mark.filterwarnings("ignore:the chains have not settled")
 def test_an_interrupt_keeps_the_chains_that_were_finished(monkeypatch):
     from lurking.search import jumps
 
@@ -178,3 +181,19 @@ def test_errors_by_batches():
     assert mean_error(values) == pytest.approx(1 / np.sqrt(4000), rel=0.35)
     visits = np.random.default_rng(0).integers(0, 2, size=(4, 1000))
     assert share_errors(visits, 2)[0] == pytest.approx(mean_error((visits == 0).astype(float)), rel=1e-12)
+
+
+def test_an_outcome_prints_the_most_visited_structures():
+    found = lk.sample_structures(TABLE, "a; b; c", chains=2, draws=400, burn_in=50, seed=0)
+    lines = str(found).splitlines()
+    assert lines[0].startswith(f"{len(found)} structures in 2 chains of 400 draws")
+    assert lines[1].endswith(found.best.name)
+    assert len(lines) <= 12
+    assert len(repr(found)) < 200
+
+
+def test_chains_that_have_not_settled_are_told_of():
+    with pytest.warns(LurkingWarning, match="have not settled on the number of arcs or states: R-hat") as told:
+        lk.sample_structures(lk.stouffer_toby(), "c[2] -> *", chains=2, draws=20, burn_in=0, workers=1)
+    assert len(told) == 1
+    assert told[0].filename == __file__

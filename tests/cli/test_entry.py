@@ -1,0 +1,41 @@
+"""Ctrl-C while the command is still being imported."""
+
+import subprocess
+import sys
+
+import pytest
+
+INTERRUPTED_IMPORT = """
+import signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise {raised} from None
+
+sys.meta_path.insert(0, Interrupting())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from lurking.cli import main
+main(["fit", "nowhere.csv", "--model", "c[2] -> *"])
+"""
+
+
+@pytest.mark.parametrize("name", ["typer", "numpy", "lurking.cli.app"])
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "AttributeError('half of a module')"])
+def test_an_interrupted_import_ends_in_one_line(name, raised):
+    text = INTERRUPTED_IMPORT.format(name=name, raised=raised)
+    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert run.stderr == "lurking: interrupted; nothing was finished\n"
+    assert run.stdout == ""
+    assert run.returncode == 130
+
+
+def test_an_error_of_our_own_is_not_taken_for_an_interrupt(monkeypatch):
+    from lurking.cli import main
+
+    monkeypatch.setattr("lurking.cli.app.main", lambda _arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["--version"])
