@@ -303,7 +303,7 @@ def test_proposals_keep_the_rules_and_differ():
         ({"hidden": 1, "score": "bic"}, "bic"),
         ({"hidden": 1, "method": "exact"}, "knows no hidden variables"),
         ({"hidden": 1, "start": "tree"}, "start is 'tree'"),
-        ({"hidden": 1, "start": "g[2] -> *; h[2] -> *"}, "the start has 2 hidden variables, and hidden is 1"),
+        ({"hidden": 1, "start": "g[2] -> *; h[2] -> *"}, "the start has g, h as hidden, and hidden is 1"),
         ({"hidden": 1, "time_limit": 0}, "time_limit is 0"),
     ],
 )
