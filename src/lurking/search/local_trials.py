@@ -22,7 +22,7 @@ from lurking.search.judge import Judge
 from lurking.search.notebook import Notebook
 from lurking.search.proposals import Proposal
 from lurking.search.structural_em import structural_em
-from lurking.search.surgery import with_child_instead, with_turned_parents
+from lurking.search.surgery import with_hidden_instead, with_turned_parents
 
 MOST_COLUMNS = 12
 LEAST_NEIGHBOURS = 3
@@ -217,8 +217,8 @@ def polished(
 ) -> Dag:
     """Return what the single moves of structural EM do not find.
 
-    Fewer arcs around new variables, the variables themselves instead of several of their neighbours as parents, and
-    their own parents turned into children. `rearranged` is structural EM from a structure, `constraints` are those on
+    Fewer arcs around new variables, the variables themselves instead of their neighbours at the ends of arcs, and their
+    own parents turned into children. `rearranged` is structural EM from a structure, `constraints` are those on
     the columns.
     """
     if judge.stop.is_set or not has_enough_neighbours(dag):
@@ -226,7 +226,7 @@ def polished(
     dag = thinned(judge, constraints, dag, invented)
     for name in invented:
         if name in dag.hidden:
-            dag = _with_more_children(judge, constraints, dag, name)
+            dag = _with_more_neighbours(judge, constraints, dag, name)
         other = with_turned_parents(dag, name) if name in dag.hidden else None
         if other is None or judge.stop.is_set or not constraints.extended(other).holds(other):
             continue
@@ -237,14 +237,15 @@ def polished(
     return dag
 
 
-def _with_more_children(judge: Judge, constraints: Constraints, dag: Dag, name: str) -> Dag:
-    """Return the structure in which a hidden variable replaces its neighbours as parents, where the bound rises."""
-    for child in dag.observed:
-        other = with_child_instead(dag, name, child)
-        if other is None or judge.stop.is_set or not constraints.extended(other).holds(other):
-            continue
-        if judge.cheap(other) > judge.cheap(dag):
-            dag = other
+def _with_more_neighbours(judge: Judge, constraints: Constraints, dag: Dag, name: str) -> Dag:
+    """Return the structure in which a hidden variable takes arcs over from its neighbours, where the bound rises."""
+    for other in dag.observed:
+        for made in with_hidden_instead(dag, name, other):
+            if judge.stop.is_set or not constraints.extended(made).holds(made):
+                continue
+            if judge.cheap(made) > judge.cheap(dag):
+                dag = made
+                break
     return dag
 
 

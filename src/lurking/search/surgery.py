@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from lurking.errors import CycleError
 from lurking.graph.dag import Dag
@@ -92,21 +93,23 @@ def with_turned_parents(dag: Dag, name: str) -> Dag | None:
         return None
 
 
-def with_child_instead(dag: Dag, name: str, child: str) -> Dag | None:
-    """Return the structure in which a hidden variable replaces those of its neighbours that are parents of `child`.
+def with_hidden_instead(dag: Dag, name: str, other: str) -> list[Dag]:
+    """Return the structures in which a hidden variable replaces its neighbours as parents, or as children, of another.
 
-    Where several neighbours point to one variable, they may stand in for the hidden one that they all tell of. None
-    where fewer than two do, or a cycle would be closed.
+    Neighbours that point to a variable, or that it points to, may stand in for the hidden one that they tell of. In the
+    first structure their arcs to `other` are one arc from the hidden variable, in the second those from `other` to them
+    are one arc to it. A structure without any such arc, or with a cycle, is not among them.
     """
     near = {*dag.parents(name), *dag.children(name)}
-    replaced = [parent for parent in dag.parents(child) if parent in near]
-    if child in near or child == name or len(replaced) < 2:
-        return None
-    edges = [pair for pair in dag.edges if not (pair[1] == child and pair[0] in replaced)]
-    try:
-        return Dag(dag.nodes, [*edges, (name, child)], dag.hidden)
-    except CycleError:
-        return None
+    if other in near or other == name:
+        return []
+    result = []
+    for end, arc in ((1, (name, other)), (0, (other, name))):
+        left = [pair for pair in dag.edges if not (pair[end] == other and pair[1 - end] in near)]
+        if len(left) < len(dag.edges):
+            with suppress(CycleError):
+                result.append(Dag(dag.nodes, [*left, arc], dag.hidden))
+    return result
 
 
 def with_joined_hidden(dag: Dag) -> list[Dag]:

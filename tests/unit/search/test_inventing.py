@@ -20,7 +20,7 @@ from lurking.search.hidden import check_room, room_for
 from lurking.search.judge import Judge, is_better, is_far_below
 from lurking.search.local_trials import thinned
 from lurking.search.proposals import Proposer, most_parameters
-from lurking.search.surgery import with_child_instead, with_turned_parents
+from lurking.search.surgery import with_hidden_instead, with_turned_parents
 
 ANSWERS = [[0.85, 0.15], [0.2, 0.8]]
 
@@ -249,17 +249,16 @@ def test_turned_parents_and_thinned_arcs():
     assert ("a", "b") in found.edges
 
 
-def test_a_hidden_variable_stands_in_for_its_neighbours():
-    dag = lk.Dag.parse("a b c d e; h[2] -> a b c; a b -> d; c -> d e")
-    made = with_child_instead(dag, "h", "d")
-    assert set(made.parents("d")) == {"h"}
-    assert with_child_instead(dag, "h", "e") is None, "one neighbour is not enough"
-    assert with_child_instead(dag, "h", "a") is None, "already a child"
-    above = lk.Dag.parse("a b c d; a b -> d; d -> h[2]; h -> a0 c; g[2] -> a b h")
-    assert with_child_instead(above, "g", "d") is not None
-    assert with_child_instead(lk.Dag.parse("d -> x; x -> h[2]; a b -> d; h -> c; a b -> h"), "h", "d") is None, (
-        "a cycle"
-    )
+def test_a_hidden_variable_takes_arcs_over_from_its_neighbours():
+    dag = lk.Dag.parse("a b c d e; h[2] -> a b c; a b -> d; e -> b c")
+    (below,) = with_hidden_instead(dag, "h", "d")
+    assert set(below.edges) == {("h", "a"), ("h", "b"), ("h", "c"), ("h", "d"), ("e", "b"), ("e", "c")}
+    (above,) = with_hidden_instead(dag, "h", "e")
+    assert set(above.edges) == {("e", "h"), ("h", "a"), ("h", "b"), ("h", "c"), ("a", "d"), ("b", "d")}
+    assert with_hidden_instead(dag, "h", "a") == [], "already a neighbour"
+    assert with_hidden_instead(lk.Dag.parse("a b c d; h[2] -> a b c; d"), "h", "d") == [], "nothing to take over"
+    cyclic = lk.Dag.parse("a b c d; a -> d; d -> c; c -> h[2]; h -> b; a -> h")
+    assert [made.parents("h") for made in with_hidden_instead(cyclic, "h", "d")] == [("c", "a", "d")]
 
 
 def test_a_hopeless_structure_is_not_sampled():
