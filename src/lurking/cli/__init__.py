@@ -12,10 +12,13 @@ from typing import NoReturn
 
 __all__ = ["main"]
 
+noted: list[int] = []
+"""Interrupts that came since the command began, also those that a module caught while it was imported."""
+
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit; the verbs are imported here, so that Ctrl-C ends quietly from the start on."""
-    with _noted_interrupts() as interrupts:
+    with _noted_interrupts():
         try:
             from lurking.cli.app import main as run
 
@@ -24,19 +27,19 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             pass
         except Exception:
             # An extension module that is interrupted while it is imported may fail with an error of its own.
-            if not interrupts:
+            if not noted:
                 raise
     sys.stderr.write("lurking: interrupted; nothing was finished\n")
     sys.exit(130)
 
 
 @contextmanager
-def _noted_interrupts() -> Iterator[list[int]]:
-    """Give the list of the interrupts that came, each of which raises KeyboardInterrupt as always."""
-    interrupts: list[int] = []
+def _noted_interrupts() -> Iterator[None]:
+    """Note every interrupt, each of which raises KeyboardInterrupt as always."""
+    noted.clear()
 
     def note(number: int, _frame: FrameType | None) -> None:
-        interrupts.append(number)
+        noted.append(number)
         raise KeyboardInterrupt
 
     before = signal.getsignal(signal.SIGINT)
@@ -44,7 +47,7 @@ def _noted_interrupts() -> Iterator[list[int]]:
     if is_ours:
         signal.signal(signal.SIGINT, note)
     try:
-        yield interrupts
+        yield
     finally:
         if is_ours:
             signal.signal(signal.SIGINT, before)

@@ -10,6 +10,7 @@ import typer
 
 from lurking.cli import options as opt
 from lurking.cli import output as out
+from lurking.cli.interrupts import noted_in
 from lurking.errors import DataError, OptionError
 from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import StructurePrior
@@ -17,6 +18,7 @@ from lurking.learn.loop import Status
 from lurking.models.discrete.prior import BDeuPrior, Prior
 from lurking.report.profiles import check_picture, save_figure
 from lurking.report.structures import plot_structure
+from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Bar
 from lurking.runtime.store import Store
 from lurking.search.api import SearchResult
@@ -98,8 +100,9 @@ def search(
     reading: dict[str, Any] = {"columns": columns, "rules": discretise, "memory": memory}
     table = opt.read_data(data, weights, categorical, continuous, na_values, drop, **reading)
     keeping = nullcontext() if folder is None else Store(folder / "search.sqlite")
-    with keeping as store, Bar() as bar:
-        result = search_structures(table, store=store, progress=bar, **choices)
+    stop = StopFlag()
+    with keeping as store, Bar() as bar, noted_in(stop):
+        result = search_structures(table, store=store, progress=bar, stop=stop, **choices)
     if json:
         about = {"data": out.data_content(data, table), "seed": seed}
         out.print_json("search", about | _content(result) | {"picture": None if picture is None else str(picture)})
