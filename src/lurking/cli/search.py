@@ -35,7 +35,13 @@ def search(
         str,
         typer.Option("--hidden", metavar="N", help="The most hidden variables: auto (at most 3) or a whole number."),
     ] = "auto",
-    prior: Annotated[str, typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys.")] = "1.0",
+    prior: Annotated[
+        str,
+        typer.Option(
+            "--prior",
+            help="λ for every entry (score bd), or bdeu:ESS, or jeffreys; lk.search without hidden variables: bdeu:1.",
+        ),
+    ] = "1.0",
     max_parents: Annotated[
         int | None, typer.Option("--max-parents", parser=opt.whole, metavar="N", help="The most parents of a variable.")
     ] = None,

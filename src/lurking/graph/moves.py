@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import final
 
 import numpy as np
 
+from lurking.graph.dag import Dag
 from lurking.types import BoolArray, IntArray
 
 
@@ -29,6 +31,16 @@ class Move:
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.parent} -> {self.child}"
+
+
+def arc_matrix(dag: Dag, names: Sequence[str]) -> BoolArray:
+    """Return (p, p) the arcs of a structure among the named variables, [x, y] for x → y; other arcs are left out."""
+    place = {name: position for position, name in enumerate(names)}
+    arcs = np.zeros((len(names), len(names)), np.bool_)
+    for parent, child in dag.edges:
+        if parent in place and child in place:
+            arcs[place[parent], place[child]] = True
+    return arcs
 
 
 @final

@@ -24,7 +24,8 @@ def plot_prequential(
     """Draw the cumulative ln p(rows | first) − ln p(rows | second) against the number of rows.
 
     By default the best structure stands against the next best. A steady climb says that all rows speak for the first;
-    a single step says that a few rows do. Bars are one standard error of sampled values.
+    a single step says that a few rows do. Bars are one standard error of sampled values; a point without
+    one among them has an error that is not known.
     """
     if len(result.names) < 2:
         raise OptionError("the picture compares two structures, and there is only one")
@@ -40,7 +41,7 @@ def plot_prequential(
     axes.axhline(0.0, color="#777777", linewidth=1.0)
     axes.fill_between(result.rows, values, 0.0, where=values >= 0.0, interpolate=True, color=PALETTE[0], alpha=0.15)
     axes.fill_between(result.rows, values, 0.0, where=values <= 0.0, interpolate=True, color=PALETTE[1], alpha=0.15)
-    bars = error if error.any() else None
+    bars = np.where(np.isfinite(error), error, np.nan) if error.any() else None
     axes.errorbar(result.rows, values, yerr=bars, color="#222222", linewidth=1.8, marker="o", markersize=4, capsize=2)
     axes.annotate(f"{values[-1]:+.2f}", (result.rows[-1], values[-1]), (6, 0), textcoords="offset points", va="center")
     _mark_sides(axes, _short(one), _short(other), float(values.min()), float(values.max()))

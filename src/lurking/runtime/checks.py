@@ -17,6 +17,15 @@ def check_whole(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def check_time_limit(value: object) -> float | None:
+    """Return a time limit in seconds, refusing what is no finite number above 0; None is no limit."""
+    if value is None:
+        return None
+    if not is_positive(value):
+        raise OptionError(f"time_limit is {value!r}; it must be a number of seconds above 0, or None")
+    return float(value)
+
+
 def check_standard_error(name: str, value: object, example: float) -> float:
     """Return the standard error that sampling goes on for, refusing what is no finite number above 0."""
     if not is_positive(value):

@@ -36,10 +36,11 @@ SHOWN = 6
 """Numbers of states that a printed outcome lists, the most probable first."""
 MOST_PAIRS = 1 << 26
 """Entries of a matrix over pairs of rows or cases."""
+MOST_CASES = 10**7
 
 
 class Share(NamedTuple):
-    """A posterior probability and its Monte Carlo standard error."""
+    """A posterior probability and its Monte Carlo standard error (inf: not known)."""
 
     probability: float
     std_error: float
@@ -278,6 +279,11 @@ def _cases(table: Table, *, likelihood: bool) -> tuple[IntArray, CodeArray]:
     if not table.has_integer_weights:
         raise FractionalWeights(
             "a Dirichlet process needs whole-number weights: a row of weight w is w cases, each with its own state"
+        )
+    if table.n > MOST_CASES:
+        raise TooLarge(
+            f"the weights add up to {table.n:.3g} cases, each with a state of its own; at most {MOST_CASES:.0e} are "
+            "taken, take a sample of the rows"
         )
     row_of = np.repeat(np.arange(table.n_rows), table.weights.astype(np.int64))
     codes = np.full((len(row_of), len(table.columns)), -1, np.int32)

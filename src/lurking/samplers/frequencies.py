@@ -21,20 +21,23 @@ def batches(chains: int, draws: int) -> IntArray:
 
 
 def mean_error(values: FloatArray) -> float:
-    """Return the standard error of the mean of a quantity, (chains, draws); nan for a single batch."""
+    """Return the standard error of the mean of a quantity, (chains, draws); inf, not known, for a single batch."""
     batch = batches(*values.shape).ravel()
     sizes = np.bincount(batch)
     if len(sizes) < 2:
-        return math.nan
+        return math.inf
     means = np.bincount(batch, weights=values.ravel()) / sizes
     return float(means.std(ddof=1) / math.sqrt(len(sizes)))
 
 
 def share_errors(visits: IntArray, count: int) -> FloatArray:
-    """Return the standard error of the share of draws at each of `count` places, (count,); `visits` (chains, draws)."""
+    """Return the standard error of the share of draws at each of `count` places, (count,); `visits` (chains, draws).
+
+    It is inf, not known, for a single batch.
+    """
     batch = batches(*visits.shape).ravel()
     sizes = np.bincount(batch)
     if len(sizes) < 2:
-        return np.full(count, math.nan)
+        return np.full(count, math.inf)
     shares = np.bincount(visits.ravel() * len(sizes) + batch, minlength=count * len(sizes)).reshape(count, -1) / sizes
     return np.asarray(shares.std(axis=1, ddof=1) / math.sqrt(len(sizes)))

@@ -4,7 +4,7 @@ One sweep makes
 
 1. arc moves given s. An arc is added, deleted or reversed, and the θ of every changed family is proposed from its full
    conditional Dir(λ + N(s)). Its density is p(θ|m') p(s, y|θ, m') / p(s, y|m'), so that parameters leave the ratio
-   of acceptance, which is that of the log evidences of completed data (`log_ratio_with_parameters` keeps them):
+   of acceptance, which is that of the log evidences of completed data:
 
        [p(m') p(s, y|m')] / [p(m) p(s, y|m)].
 
@@ -31,7 +31,6 @@ import numpy as np
 from scipy.special import gammaln
 
 from lurking.errors import OptionError
-from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
 from lurking.graph.moves import ArcSet
 from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior
@@ -357,25 +356,3 @@ def log_density(log_theta: FloatArray, prior: SymmetricPrior | BDeuPrior, states
     pseudo = pseudo_count(prior, log_theta.size)
     constant = float(gammaln(states * pseudo)) - states * float(gammaln(pseudo))
     return log_theta.size // states * constant + (pseudo - 1.0) * float(log_theta.sum())
-
-
-def log_ratio_with_parameters(
-    completed: Completed,
-    prior: SymmetricPrior | BDeuPrior,
-    before: tuple[Families, list[FloatArray]],
-    after: tuple[Families, list[FloatArray]],
-) -> float:
-    """Return the log ratio of acceptance of a change of families with the parameters in it, without ln p(m')/p(m).
-
-    ln [p(θ'|m') p(s, y|θ', m') / q(θ')] − ln [p(θ|m) p(s, y|θ, m) / q(θ)] with q = Dir(λ + N(s)). `before` and `after`
-    are the families that differ and their ln θ, flat. The value does not depend on θ: each bracket is p(s, y|m).
-    """
-    result = 0.0
-    for sign, (families, tables) in ((-1.0, before), (1.0, after)):
-        for family, log_theta in zip(families, tables, strict=True):
-            counts = completed.table(*family)
-            states = completed.cells.cardinalities[family[0]]
-            rows = np.arange(0, len(counts) + 1, states)
-            proposal = dirichlet.log_density(rows, counts + pseudo_count(prior, len(counts)), log_theta)
-            result += sign * (log_density(log_theta, prior, states) + float(counts @ log_theta) - proposal)
-    return result

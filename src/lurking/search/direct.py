@@ -14,19 +14,19 @@ from typing import Any, final
 import numpy as np
 
 from lurking.data.table import Table, as_table
-from lurking.errors import OptionError
 from lurking.evidence.api import split_options
-from lurking.evidence.base import Evidence, get_score
+from lurking.evidence.base import Evidence, Kind, get_score
 from lurking.graph.dag import Dag
-from lurking.graph.moves import ArcSet, Move, MoveKind
+from lurking.graph.moves import ArcSet, Move, MoveKind, arc_matrix
 from lurking.inference.problem import Problem
 from lurking.learn.loop import Status
-from lurking.runtime.checks import check_whole, is_number
+from lurking.runtime.checks import check_time_limit, check_whole
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
 from lurking.search.constraints import Constraints
 from lurking.search.greedy import LEAST_GAIN, Step
 from lurking.search.scoring import Refusal, Row, Scoring
+from lurking.search.structural_em import SLACK
 from lurking.search.structures import arranged_constraints, moved, whole_start
 
 
@@ -71,6 +71,8 @@ def direct_search(
 ) -> DirectSearch:
     """Make the best single-arc move, hidden variables included, until none raises the score.
 
+    Scores that come from fits must rise by more than `tol` lets a fit miss.
+
     Parameters
     ----------
     table : a Table, a frame, an array or the path of a file; cells may be empty.
@@ -84,8 +86,7 @@ def direct_search(
     options : those of `lurking.score`, such as prior, restarts, seed.
     """
     get_score(score)
-    if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
-        raise OptionError(f"time_limit is {time_limit!r}; it must be a number of seconds above 0, or None")
+    time_limit = check_time_limit(time_limit)
     check_whole("patience", patience, 0)
     data = as_table(table)
     begin = whole_start(start, data)
@@ -100,10 +101,7 @@ def direct_search(
 def neighbours(dag: Dag, constraints: Constraints) -> Iterator[tuple[Move, Dag]]:
     """Yield all allowed moves with what they lead to: additions, deletions, reversals, each by parent and child."""
     names = constraints.variables
-    place = {name: k for k, name in enumerate(names)}
-    have = np.zeros((len(names), len(names)), np.bool_)
-    for parent, child in dag.edges:
-        have[place[parent], place[child]] = True
+    have = arc_matrix(dag, names)
     arcs = ArcSet.from_matrix(have)
     has_room = have.sum(axis=0) < constraints.max_parents
     is_free = have & ~constraints.required
@@ -144,8 +142,10 @@ def _climb(
         around = [(move, dag) for move, dag in around if scored.evidence(dag) is not None]
         if not around:
             break
-        move, current = max(around, key=lambda pair: scored.value(pair[1]))
-        is_gain = scored.value(current) > best_value + LEAST_GAIN * abs(best_value)
+        # Equivalent moves gain the same but for rounding, which must not decide where the search goes.
+        least = max(scored.value(dag) for _, dag in around) - LEAST_GAIN * abs(best_value)
+        move, current = next(pair for pair in around if scored.value(pair[1]) >= least)
+        is_gain = scored.value(current) > best_value + scored.slack(best, current)
         waited = 0 if is_gain else waited + 1
         if waited > patience:
             break
@@ -206,6 +206,14 @@ class _Scored:
         evidence = self.evidence(dag)
         assert evidence is not None
         return evidence.corrected if self.corrected else evidence.log_z
+
+    def slack(self, one: Dag, other: Dag) -> float:
+        """Return the largest difference of two structures that is no gain: rounding, or what `tol` lets fits miss."""
+        rounding = LEAST_GAIN * abs(self.value(one))
+        kinds = [evidence.kind for dag in (one, other) if (evidence := self.evidence(dag)) is not None]
+        if self.scoring is None or all(kind is Kind.EXACT for kind in kinds):
+            return rounding
+        return max(rounding, SLACK * self.scoring.options.tol * max(self.table.n, 1.0))
 
     def refusal(self, dag: Dag) -> Exception:
         """Return why a structure has no evidence."""

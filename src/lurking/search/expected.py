@@ -13,11 +13,10 @@ from typing import final
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
-from lurking.errors import OptionError
 from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
 from lurking.kernels.reference.special import log_rising
-from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
+from lurking.models.discrete.prior import BDeuPrior, Prior, prior_of_every_structure
 from lurking.search.families import Family
 from lurking.types import FloatArray, IntArray
 
@@ -38,7 +37,7 @@ class ExpectedScores:
 
     def __init__(self, completion: Completion, score: str, prior: Prior) -> None:
         self._completion, self._score = completion, score
-        self._prior = checked_prior(prior)
+        self._prior = prior_of_every_structure(prior)
         self._n = float(completion.weights.sum())
         self._values: dict[Family, float] = {}
         self._counting = Lock()
@@ -123,14 +122,3 @@ def _best_log_likelihood(counts: FloatArray) -> float:
     """Return max_θ Σ N ln θ = Σ_lk N_lk ln (N_lk / N_l) of counts (l, k)."""
     totals = counts.sum(axis=1)
     return float(xlogy(counts, counts).sum() - xlogy(totals, totals).sum())
-
-
-def checked_prior(prior: Prior | float) -> SymmetricPrior | BDeuPrior:
-    """Return a prior that fits every structure; a number is λ of `Prior.symmetric`."""
-    made = Prior.of(prior)
-    if not isinstance(made, SymmetricPrior | BDeuPrior):
-        raise OptionError(
-            f"prior is {made.describe()['kind']!r}; a search needs one that fits every structure: "
-            "Prior.symmetric(1.0), Prior.jeffreys() or Prior.bdeu(1.0)"
-        )
-    return made

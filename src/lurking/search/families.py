@@ -17,7 +17,7 @@ from lurking.data.table import Table
 from lurking.errors import DataError, OptionError, StructureError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.inference.problem import check_columns
-from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
+from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior, prior_of_every_structure
 from lurking.runtime.memory import in_words, is_affordable
 from lurking.types import AnyArray, FloatArray, IntArray
 
@@ -238,12 +238,7 @@ def prior_of_score(score: str, prior: Prior | float | None) -> SymmetricPrior | 
         raise OptionError(
             f"prior is {made!r}, but bdeu has an equivalent sample size; give a number or Prior.bdeu(ess)"
         )
-    if not isinstance(made, SymmetricPrior | BDeuPrior):
-        raise OptionError(
-            f"prior is {made.describe()['kind']!r}; a search needs one that fits every structure: "
-            "Prior.symmetric(1.0), Prior.jeffreys() or Prior.bdeu(1.0)"
-        )
-    return made
+    return prior_of_every_structure(made)
 
 
 def _rows(table: Table) -> tuple[AnyArray, FloatArray]:

@@ -17,7 +17,7 @@ from typing import final
 import numpy as np
 
 from lurking.graph.dag import Dag
-from lurking.graph.moves import ArcSet, Move, MoveKind
+from lurking.graph.moves import ArcSet, Move, MoveKind, arc_matrix
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress, Silent
@@ -117,10 +117,7 @@ class _Search:
         self.scorer, self.start, self.constraints, self.rules = scorer, start, constraints, rules
         self.names = scorer.variables
         size = len(self.names)
-        position = {name: k for k, name in enumerate(self.names)}
-        self.best_arcs: BoolArray = np.zeros((size, size), np.bool_)
-        for parent, child in start.edges:
-            self.best_arcs[position[parent], position[child]] = True
+        self.best_arcs: BoolArray = arc_matrix(start, self.names)
         self.arcs = ArcSet.from_matrix(self.best_arcs)
         self.scores: FloatArray = np.asarray([scorer.score(y, self.arcs.parents(y)) for y in range(size)])
         self.best_score = math.fsum(self.scores)

@@ -15,8 +15,9 @@ from lurking.data.table import as_table
 from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag, as_dag
+from lurking.graph.moves import arc_matrix
 from lurking.inference.problem import check_columns
-from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
+from lurking.models.discrete.prior import Prior, prior_of_every_structure
 from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
@@ -26,7 +27,7 @@ from lurking.samplers.frequencies import mean_error, share_errors
 from lurking.samplers.rjmcmc import JumpChain, Space, Structure
 from lurking.search.constraints import Arcs, Constraints
 from lurking.search.posterior import Candidate, StructurePosterior
-from lurking.types import BoolArray, IntArray, read_only
+from lurking.types import IntArray, read_only
 
 Walk = tuple[list[Structure], dict[str, list[int]]]
 """The structures that a chain kept, and attempts and acceptances of each kind of move."""
@@ -37,7 +38,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class VisitedStructure(Candidate):
-    """One structure with the share of draws that were at it, and the Monte Carlo error of that share.
+    """One structure with the share of draws that were at it, and the Monte Carlo error of that share (inf: not known).
 
     `evidence.log_z` is ln p(m|y) − ln p(m): differences are log Bayes factors, and the constant that they share is not
     known to a chain. `prior` is normalised over the structures visited.
@@ -47,7 +48,10 @@ class VisitedStructure(Candidate):
 
 
 class Expectation(NamedTuple):
-    """Posterior mean of a function of the structure, its Monte Carlo error, and how well the chains agree on it."""
+    """Posterior mean of a function of the structure, its Monte Carlo error, and how well the chains agree on it.
+
+    `std_error` is inf, not known, for a single chain of three draws or fewer.
+    """
 
     mean: float
     std_error: float
@@ -208,12 +212,12 @@ def sample_structures(
         max_parents=constraints.max_parents,
         least=least,
         most=most,
-        prior=_checked_prior(prior),
+        prior=prior_of_every_structure(prior, "sampling structures"),
         log_prior=log_prior,
         rows=rows,
         weights=weights,
     )
-    first = _arcs(dag).tobytes(), tuple(cardinalities)
+    first = arc_matrix(dag, dag.nodes).tobytes(), tuple(cardinalities)
     if space.log_prior_of(first) == -math.inf:
         raise StructureError("the structure prior rules the start out; start where ln p(m) is finite")
     flag = stop or StopFlag()
@@ -269,7 +273,7 @@ def _constraints(
     given = Constraints.from_options(
         dag.nodes, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents
     )
-    allowed, start = given.allowed.copy(), _arcs(dag)
+    allowed, start = given.allowed.copy(), arc_matrix(dag, dag.nodes)
     hidden = np.asarray([name in dag.hidden for name in dag.nodes])
     allowed[np.ix_(~hidden, hidden)] = False
     if not free[1]:
@@ -280,12 +284,20 @@ def _constraints(
     if wrong.any():
         x, y = np.argwhere(wrong)[0]
         raise StructureError(
-            f"the required arc {dag.nodes[x]!r} -> {dag.nodes[y]!r} leads to a hidden variable; observed variables are "
-            "never parents of hidden ones, and hidden ones only with between_hidden=True"
+            f"the required arc {dag.nodes[x]!r} -> {dag.nodes[y]!r} {_why_not(bool(hidden[x]), bool(hidden[y]))}"
         )
     rules = replace(given, allowed=read_only(allowed))
     rules.check(dag)
     return rules
+
+
+def _why_not(from_hidden: bool, to_hidden: bool) -> str:
+    """Say which rule a required arc breaks, and what to do."""
+    if not to_hidden:
+        return "joins observed variables and is not in the start; put it there, or leave out among_observed=False"
+    if from_hidden:
+        return "joins hidden variables, which are parents of each other only with between_hidden=True"
+    return "leads from an observed variable to a hidden one, whose parent it can never be; require the reverse"
 
 
 def _bounds(
@@ -307,24 +319,6 @@ def _bounds(
                 f"{name!r} starts with {dag.hidden[name]} states, outside {low} to {high}; change the start or states="
             )
     return least, most
-
-
-def _arcs(dag: Dag) -> BoolArray:
-    """Return (p, p) the arcs of a structure."""
-    arcs = np.zeros((len(dag.nodes), len(dag.nodes)), np.bool_)
-    for parent, child in dag.edges:
-        arcs[dag.nodes.index(parent), dag.nodes.index(child)] = True
-    return arcs
-
-
-def _checked_prior(prior: Prior | float) -> SymmetricPrior | BDeuPrior:
-    made = Prior.of(prior)
-    if not isinstance(made, SymmetricPrior | BDeuPrior):
-        raise OptionError(
-            f"prior is {made.describe()['kind']!r}; sampling structures needs one that fits every structure: "
-            "Prior.symmetric(1.0), Prior.jeffreys() or Prior.bdeu(1.0)"
-        )
-    return made
 
 
 def _collected(space: Space, done: Sequence[Walk]) -> SampledStructures:

@@ -134,7 +134,8 @@ class StructurePosterior:
         """Return (candidates, 2) central ranges of p(m | y), by simulation of the error of sampled values.
 
         Every log_z is drawn `draws` times from a normal distribution with its standard error (none: as it is),
-        independently but for copies of one structure, which share their value, and p(m | y) normalised each time.
+        independently but for copies of one structure, which share their value, and p(m | y) normalised each time. An
+        error that is inf or nan is not known, and leaves the probability anywhere between 0 and 1.
         """
         check_whole("draws", draws, 1)
         plain = self.probabilities
@@ -148,7 +149,7 @@ class StructurePosterior:
             if self.candidates[same].evidence.log_z == candidate.evidence.log_z:
                 normal[:, k] = normal[:, same]
         with np.errstate(divide="ignore"):
-            values = np.log(plain) + normal * np.minimum(errors, LARGEST_ERROR)
+            values = np.log(plain) + normal * np.fmin(errors, LARGEST_ERROR)  # of nan and a number: the number
         drawn = np.exp(values - logsumexp(values, axis=1, keepdims=True))
         tail = (1.0 - coverage) / 2.0
         return read_only(np.quantile(drawn, [tail, 1.0 - tail], axis=0).T.copy())
@@ -281,11 +282,14 @@ class StructurePosterior:
             }
         )
 
+    @cached_property
+    def _by_name(self) -> dict[str, Candidate]:
+        return {candidate.name: candidate for candidate in self.candidates}
+
     def __getitem__(self, name: str) -> Candidate:
-        for candidate in self.candidates:
-            if candidate.name == name:
-                return candidate
-        raise UnknownNameError("model", name, [candidate.name for candidate in self.candidates])
+        if name not in self._by_name:
+            raise UnknownNameError("model", name, list(self._by_name))
+        return self._by_name[name]
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.candidates)

@@ -35,7 +35,7 @@ class Prequential:
     kinds : what each structure's values are; differences of lower bounds bound nothing.
     rows : (C,) numbers of rows, the first one 0, the last one n.
     cumulative : (M, C) the values; the last column is the score of the whole table.
-    std_errors : (M, C) standard errors of sampled values, 0 for others.
+    std_errors : (M, C) standard errors of sampled values, inf where one is not known; 0 for others.
     is_shuffled : whether rows were taken in a random order instead of that of the table.
     """
 
@@ -130,7 +130,7 @@ def prequential(
             found = compare(named, prefix, scores=[score], seed=seed, rescore=False, **inner)
             _check_all(found, len(named))
         cumulative[:, c] = [row.evidences[score].log_z for row in found.rows]
-        errors[:, c] = [_finite(row.evidences[score].std_error) for row in found.rows]
+        errors[:, c] = [row.evidences[score].std_error or 0.0 for row in found.rows]
     kinds = tuple(row.evidences[score].kind for row in whole.rows)
     return Prequential(tuple(named), tuple(named.values()), score, kinds, counts, cumulative, errors, shuffle)
 
@@ -139,10 +139,6 @@ def check_predictive(score: str) -> None:
     """Refuse a score that is not 0 without data."""
     if score not in PREDICTIVE:
         raise UnknownNameError("score of growing data", score, PREDICTIVE)
-
-
-def _finite(error: float | None) -> float:
-    return error if error is not None and np.isfinite(error) else 0.0
 
 
 def _check_all(comparison: Comparison, count: int | None = None) -> None:

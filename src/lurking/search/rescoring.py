@@ -31,7 +31,8 @@ class Rescoring:
     within: float = WITHIN
 
     def __post_init__(self) -> None:
-        if self.rescore not in ("auto", True, False):
+        # 0 == False, but only False itself is looked for below.
+        if not isinstance(self.rescore, bool) and self.rescore != "auto":
             raise OptionError(f"rescore is {self.rescore!r}; it must be 'auto', True or False")
         if not is_number(self.within) or self.within < 0:
             raise OptionError(f"within is {self.within!r}; it must be a number of nats of at least 0, for example 30")

@@ -12,21 +12,17 @@ import itertools
 import numpy as np
 
 from lurking.graph.dag import Dag
+from lurking.graph.moves import arc_matrix
 from lurking.types import BoolArray
 
-LEAST_MEMBERS = 3
 MOST_SEEDS = 400
 HIGH_FAN_IN = 3
 
 
 def adjacency(dag: Dag, names: tuple[str, ...]) -> BoolArray:
     """Return (p, p) which of the named variables are joined, in either direction."""
-    place = {name: position for position, name in enumerate(names)}
-    joined = np.zeros((len(names), len(names)), np.bool_)
-    for parent, child in dag.edges:
-        if parent in place and child in place:
-            joined[place[parent], place[child]] = joined[place[child], place[parent]] = True
-    return joined
+    arcs = arc_matrix(dag, names)
+    return np.asarray(arcs | arcs.T)
 
 
 def is_semi_clique(joined: BoolArray, members: tuple[int, ...]) -> bool:

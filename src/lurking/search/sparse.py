@@ -22,8 +22,9 @@ from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress
 from lurking.runtime.rng import Seed, generators, seed_sequence
+from lurking.search.bayes_factors import are_mixed
 from lurking.search.compare import compare
-from lurking.search.posterior import StructurePosterior
+from lurking.search.posterior import WITHIN, StructurePosterior
 from lurking.search.silent_columns import in_words, silent_columns
 from lurking.search.structural_em import StructuralEm, structural_em
 from lurking.search.structures import from_hidden_only, start_structure
@@ -41,7 +42,8 @@ class SparseMixture:
     Attributes
     ----------
     children : the columns that depend on the class in the best structure.
-    best : that structure; `score` is its score, by `scored_by`.
+    best : that structure; `score` is its score, by `scored_by`: the score asked for, or "sampled" where exact values
+        and bounds met among the best subsets, which `lurking.compare` then scores again by sampled evidence.
     probabilities : {column: posterior probability that it depends on the class}, uniform over all subsets; None when
         not all subsets were compared.
     posterior : all subsets with their evidence, or None.
@@ -141,15 +143,29 @@ def _exhaustive(
             f"{MOST_EXHAUSTIVE} columns are compared exhaustively, use method='structural-em'"
         )
     dags = list(bipartite(hidden, columns))
-    posterior = compare(dags, table, scores=[score], progress=progress, **options)[score]
+    posterior = compare(dags, table, scores=[score], progress=progress, **options).posterior
     best = posterior.best
+    _warn_of_mixed_kinds(posterior)
     return SparseMixture(
         children=best.dag.children(name),
         best=best.dag,
         score=best.evidence.log_z,
-        scored_by=score,
+        scored_by=posterior.score,
         probabilities=MappingProxyType({column: posterior.edge_probability(name, column) for column in columns}),
         posterior=posterior,
         search=None,
         status=Status.OPTIMUM,
     )
+
+
+def _warn_of_mixed_kinds(posterior: StructurePosterior) -> None:
+    """Warn when contending subsets are ranked by values of different kinds: too many, or too large, to be sampled."""
+    top = posterior.best.evidence.log_z
+    near = [candidate for candidate in posterior if candidate.evidence.log_z >= top - WITHIN]
+    if are_mixed(candidate.evidence.kind for candidate in near):
+        warnings.warn(
+            f"{len(near)} subsets contend and were not sampled; some have exact values, which beat the bounds of the "
+            "others unfairly: score='ais' samples them all",
+            LurkingWarning,
+            stacklevel=4,
+        )

@@ -25,13 +25,13 @@ from lurking.inference.completion import Completion
 from lurking.inference.problem import Problem, node_codes
 from lurking.learn.fit import Fit, FitOptions, climb_from, fit_problem, outcome, remember_fit, starting_points
 from lurking.learn.loop import Climber, Status, rule_of
-from lurking.models.discrete.prior import Prior
-from lurking.runtime.checks import check_whole, is_number
+from lurking.models.discrete.prior import Prior, prior_of_every_structure
+from lurking.runtime.checks import check_time_limit, check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.search.constraints import Constraints
-from lurking.search.expected import EXPECTED_SCORES, ExpectedScores, checked_prior
+from lurking.search.expected import EXPECTED_SCORES, ExpectedScores
 from lurking.search.greedy import ClimbRules, climb
 from lurking.search.structures import arranged_constraints, moved, whole_start
 from lurking.types import FloatArray
@@ -121,9 +121,10 @@ def structural_em(
     score : "vb", "cs", "bic", or "map" (the penalised likelihood, for which Friedman's inequality is a theorem).
     prior : λ of every cell, `Prior.symmetric`, `.jeffreys` or `.bdeu`.
     constraints : what structures may be, over all variables (`Constraints.from_options`).
-    max_rounds : structures that are fitted at most, from each start.
+    max_rounds : structures that are fitted at most, from each start; to fit the best one with all starts once more, at
+        the end of a search, does not count.
     restarts : starts of the first fit and of the last one; a fit in between goes on from the expected counts. When the
-        last one finds a better fit of the best structure, the search goes on from there.
+        last one finds a fit by which the best structure scores higher, the search goes on from there.
     patience : steps of a climb without a new best before it ends; 0 is plain hill climbing.
     perturbations : further climbs of every round, from its best structure with a neighbourhood taken apart.
     prune, max_iter, tol : as in `lurking.fit`.
@@ -132,8 +133,7 @@ def structural_em(
     """
     if score not in EXPECTED_SCORES:
         raise UnknownNameError("score of structural EM", score, EXPECTED_SCORES)
-    if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
-        raise OptionError(f"time_limit is {time_limit!r}; it must be a number of seconds above 0, or None")
+    time_limit = check_time_limit(time_limit)
     data = as_table(table)
     if score == "bic" and not data.n > 0.0:
         raise UndefinedScore("bic is undefined on no data (n = 0): its penalty is d/2 · ln n; use cs, vb or map")
@@ -153,7 +153,7 @@ def structural_em(
     )
     rules = _Rules(
         score=score,
-        prior=checked_prior(prior),
+        prior=prior_of_every_structure(prior),
         prune=prune,
         fits=fits,
         max_rounds=check_whole("max_rounds", max_rounds, 1),
@@ -291,11 +291,11 @@ class _Run:
         return self.refreshed(state)
 
     def refreshed(self, state: _State) -> _State:
-        """Fit the structure at the end of a search with all starts; without a better fit the search is over."""
+        """Fit the structure at the end of a search with all starts; without a higher score the search is over."""
         if not state.is_fresh:
             other = self.fitted(state.dag, None)
-            better = other if other.fit.objective >= state.fit.objective else replace(state, is_fresh=True)
-            if other.fit.objective > state.fit.objective + self.slack:
+            better = other if other.score >= state.score else replace(state, is_fresh=True)
+            if other.score > state.score + self.slack:
                 return better
             state = better
         self.status = Status.LOCAL_OPTIMUM

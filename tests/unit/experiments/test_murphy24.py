@@ -166,6 +166,16 @@ def test_a_class_without_children_gets_none(tiny):
     assert all(route.below_best == 0.0 for route in data.routes if route.end == data.best[route.score])
 
 
+def test_the_subsets_are_scored_and_nothing_is_sampled_beside(monkeypatch):
+    monkeypatch.setattr("lurking.search.compare.sample_contenders", lambda *_: pytest.fail("sampled"))
+    config = SparseConfig(items=3, relevant=2, rows=40)
+    table, items = sparse.data_set(config, 0, 0), sparse.items_of(config)
+    found = sparse.subset_scores(table, items, FitOptions(restarts=2))
+    alone = lk.score(sparse.structure(items, ()), table, "exact").log_z
+    assert found["vb"][()] == pytest.approx(alone, abs=1e-9)
+    assert {len(own) for own in found.values()} == {2**3}
+
+
 def test_predicted_gains_are_those_of_the_completed_table():
     """A table with the class filled in, each row once for each class, weighed by its chance."""
     config = SparseConfig(items=3, relevant=3, rows=80)

@@ -4,7 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from lurking.graph.moves import ArcSet, Move, MoveKind
+from lurking.graph.dag import Dag
+from lurking.graph.moves import ArcSet, Move, MoveKind, arc_matrix
 
 
 def graph_of(arcs):
@@ -78,3 +79,10 @@ def test_from_matrix_copy_and_covered():
 
 def test_a_move_in_words():
     assert str(Move(MoveKind.REVERSE, "a", "b")) == "reverse a -> b"
+
+
+def test_the_matrix_of_arcs_follows_the_names_given():
+    dag = Dag.parse("h[2] -> a b; a -> c")
+    matrix = arc_matrix(dag, ("c", "b", "a", "h"))
+    assert set(zip(*(axis.tolist() for axis in np.nonzero(matrix)), strict=True)) == {(3, 2), (3, 1), (2, 0)}
+    assert np.argwhere(arc_matrix(dag, ("a", "c"))).tolist() == [[0, 1]]

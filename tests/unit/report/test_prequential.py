@@ -1,5 +1,7 @@
 """The picture shows the difference of the two structures, and says which side is whose."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,16 @@ def test_the_best_two_are_drawn(result):
 def test_two_of_choice(result):
     axes = lk.plot_prequential(result, "one", "three")
     assert line_of(axes)[:, 1] == pytest.approx(result.difference("one", "three"))
+
+
+def test_an_error_that_is_not_known_has_no_bar(result, tmp_path):
+    errors = np.zeros_like(result.std_errors)
+    errors[0, 1:] = [0.5, *[np.inf] * (errors.shape[1] - 2)]
+    axes = lk.plot_prequential(replace(result, std_errors=errors), "two", "one")
+    bars = [bar for bar in axes.containers[0].lines[2][0].get_segments() if np.isfinite(bar).all() and len(bar) == 2]
+    assert [float(np.ptp(bar[:, 1])) for bar in bars] == pytest.approx([0.0, 1.0])
+    axes.figure.savefig(tmp_path / "picture.png")
+    assert np.isfinite(axes.get_ylim()).all()
 
 
 def test_one_structure_is_no_picture():

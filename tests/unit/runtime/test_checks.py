@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lurking.errors import OptionError
-from lurking.runtime.checks import check_whole, is_number, is_positive
+from lurking.runtime.checks import check_time_limit, check_whole, is_number, is_positive
 
 
 def test_whole_numbers():
@@ -30,3 +30,11 @@ def test_finite_numbers(value):
 def test_what_is_no_finite_number(value):
     assert not is_number(value)
     assert not is_positive(value)
+
+
+def test_time_limits():
+    assert check_time_limit(None) is None
+    assert check_time_limit(2) == 2.0
+    for wrong in (0, -1.0, math.inf, math.nan, True, "3"):
+        with pytest.raises(OptionError, match="seconds above 0, or None"):
+            check_time_limit(wrong)

@@ -210,6 +210,12 @@ def test_fractions_of_rows_and_too_many_pairs_are_refused(monkeypatch):
         found.co_clustering  # noqa: B018
 
 
+def test_too_many_cases_are_refused_before_any_memory_is_taken():
+    heavy = lk.Table.from_rows([(0, 1), (1, 0)], ["a", "b"], weights=[1e12, 1.0])
+    with pytest.raises(TooLarge, match=r"add up to 1e\+12 cases.*at most 1e\+07"):
+        lk.dirichlet_process(heavy, draws=1, burn_in=0, chains=1)
+
+
 def test_an_outcome_prints_the_number_of_states():
     found = lk.dirichlet_process(TABLE, chains=2, draws=300, burn_in=50, seed=0, workers=1)
     top = max(found.probabilities, key=lambda k: found.probabilities[k].probability)

@@ -10,10 +10,11 @@ from scipy.stats import chi2
 
 import lurking as lk
 from lurking.errors import OptionError, StructureError
+from lurking.expfam import dirichlet
 from lurking.models.discrete.prior import Prior
 from lurking.samplers.allocation import drawn_tables, log_deal
-from lurking.samplers.cells import completable_rows
-from lurking.samplers.rjmcmc import JumpChain, Space, log_ratio_with_parameters
+from lurking.samplers.cells import completable_rows, pseudo_count
+from lurking.samplers.rjmcmc import JumpChain, Space, log_density
 
 LEVELS = dict.fromkeys("abc", (0, 1))
 TABLE = lk.Table.from_rows(
@@ -63,6 +64,23 @@ def check_shares(counts, probabilities, significance=1e-4):
     expected = counts.sum() * probabilities
     assert expected.min() > 5
     assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(significance, len(counts) - 1)
+
+
+def log_ratio_with_parameters(completed, prior, before, after):
+    """Return the log ratio of acceptance of a change of families with the parameters in it, without ln p(m')/p(m).
+
+    ln [p(θ'|m') p(s, y|θ', m') / q(θ')] − ln [p(θ|m) p(s, y|θ, m) / q(θ)] with q = Dir(λ + N(s)). `before` and `after`
+    are the families that differ and their ln θ, flat. The value does not depend on θ: each bracket is p(s, y|m).
+    """
+    result = 0.0
+    for sign, (families, tables) in ((-1.0, before), (1.0, after)):
+        for family, log_theta in zip(families, tables, strict=True):
+            counts = completed.table(*family)
+            states = completed.cells.cardinalities[family[0]]
+            rows = np.arange(0, len(counts) + 1, states)
+            proposal = dirichlet.log_density(rows, counts + pseudo_count(prior, len(counts)), log_theta)
+            result += sign * (log_density(log_theta, prior, states) + float(counts @ log_theta) - proposal)
+    return result
 
 
 @pytest.mark.parametrize("prior", [Prior.symmetric(0.7), Prior.bdeu(3.0)])

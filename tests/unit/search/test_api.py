@@ -7,7 +7,9 @@ import lurking as lk
 from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.runtime.executor import StopFlag
 from lurking.search.api import search
+from lurking.search.constraints import Constraints
 from lurking.search.families import FamilyScores, score_of
+from lurking.search.trees import tree
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +49,18 @@ def test_the_score_is_the_evidence(table):
 
 def test_starts(table):
     best = lk.search(table)
-    for start in ("empty", "tree", "a -> d; b; c", best.best):
-        found = lk.search(table, start=start, method="greedy", max_parents=2)
-        dag = lk.Dag.parse(start) if isinstance(start, str) and "->" in start else None
-        if dag is not None:
-            assert found.score >= score_of(FamilyScores(table, "bdeu"), dag)
+    scorer, flag = FamilyScores(table, "bdeu"), StopFlag()
+    flag.set()
+    grown = tree(scorer, Constraints.from_options(table.columns))
+    assert len(grown.edges) > 0
+    text = "a -> d; b; c"
+    starts = [("empty", lk.Dag(table.columns)), ("tree", grown), (text, lk.Dag.parse(text)), (best.best, best.best)]
+    for start, dag in starts:
+        # A search that is stopped before its first move is still where it began.
+        begun = lk.search(table, start=start, method="greedy", max_parents=2, stop=flag)
+        assert set(begun.best.edges) == set(dag.edges)
+        assert begun.score == pytest.approx(score_of(scorer, dag), rel=1e-12)
+        assert lk.search(table, start=start, method="greedy", max_parents=2).score >= begun.score
     assert lk.search(table, start=best.best, method="greedy").score >= best.score - 1e-9
     partial = lk.search(table, start="a -> c", method="greedy")
     assert partial.best.nodes == table.columns

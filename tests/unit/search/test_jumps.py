@@ -164,7 +164,9 @@ def test_a_flag_ends_chains_early():
         ("h[4] -> a b", {"states": {"h": 3}}, OptionError, "starts with 4 states"),
         ("h[2] -> a b", {"states": {"h": (3, 2)}}, OptionError, "most states of 'h'"),
         ("a -> h[2] -> b", {}, StructureError, "'a' -> 'h'"),
-        ("h[2] -> a b", {"required": "a -> h"}, StructureError, "leads to a hidden variable"),
+        ("h[2] -> a b", {"required": "a -> h"}, StructureError, "from an observed variable to a hidden one"),
+        ("h[2] -> a b; g[2]", {"required": "h -> g"}, StructureError, "only with between_hidden=True"),
+        ("a; b; c", {"required": "a -> b", "among_observed": False}, StructureError, "leave out among_observed=False"),
         ("h[2] -> a b", {"draws": 0}, OptionError, "draws is 0"),
         ("h[2] -> a b", {"log_prior": lambda _dag: -np.inf}, StructureError, "rules the start out"),
         ("h[2] -> a b", {"prior": lk.Prior.from_counts({})}, OptionError, "fits every structure"),
@@ -181,6 +183,16 @@ def test_errors_by_batches():
     assert mean_error(values) == pytest.approx(1 / np.sqrt(4000), rel=0.35)
     visits = np.random.default_rng(0).integers(0, 2, size=(4, 1000))
     assert share_errors(visits, 2)[0] == pytest.approx(mean_error((visits == 0).astype(float)), rel=1e-12)
+
+
+def test_an_error_that_a_single_batch_does_not_show_is_infinite():
+    found = lk.sample_structures(TABLE, "a; b; c", chains=1, draws=3, burn_in=2, seed=0, workers=1)
+    assert len(found) > 1
+    assert found.best.std_error == found.best.evidence.std_error == np.inf
+    assert found.expectation(lambda dag: len(dag.edges)).std_error == np.inf
+    assert found.ranges.tolist() == [[0.0, 1.0]] * len(found)
+    assert "± inf" in str(found)
+    assert mean_error(np.arange(3.0)[None, :]) == np.inf
 
 
 def test_an_outcome_prints_the_most_visited_structures():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 import lurking as lk
+from lurking.errors import UnknownNameError
 from lurking.search.posterior import StructurePosterior
 
 
@@ -139,6 +140,33 @@ def test_standard_errors_become_ranges_of_probabilities():
     assert (exact.ranges[:, 0] == exact.ranges[:, 1]).all()
     unknown = StructurePosterior.from_evidence("ais", ["x", "y"], dags, [sampled(-5.0, math.inf), sampled(-6.0, 0.4)])
     assert unknown.ranges[0] == pytest.approx([0.0, 1.0])
+
+
+def test_an_error_that_is_not_known_leaves_any_probability():
+    dags = [lk.Dag.parse("a; b"), lk.Dag.parse("a -> b")]
+    for error in (math.inf, math.nan):
+        made = StructurePosterior.from_evidence("ais", ["one", "two"], dags, [sampled(-3.0, 0.1), sampled(-2.0, error)])
+        assert made.ranges.tolist() == [[0.0, 1.0], [0.0, 1.0]]
+
+
+def test_a_candidate_is_found_without_going_through_all(posterior):
+    made = replace(posterior, candidates=_Counted(posterior.candidates))
+    last = posterior.candidates[-1]
+    for _ in range(5):
+        assert made[last.name] is last
+    assert made.candidates.passes == 1
+    with pytest.raises(UnknownNameError, match="model"):
+        made["nobody"]
+
+
+class _Counted(tuple):
+    """A tuple that counts how often somebody went through it."""
+
+    passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return super().__iter__()
 
 
 def test_those_that_do_not_contend_stay_below():

@@ -84,6 +84,12 @@ def test_sampled_values_have_errors():
     assert "s[2] -> a b c std_error" in result.to_frame().columns
 
 
+def test_an_error_that_is_not_known_is_not_zero():
+    options = {"score": "ais", "path": "prior", "chains": 1, "steps": 4, "checkpoints": 1}
+    result = lk.prequential(["s[2] -> a b c", "a; b; c"], table_of(), **options)
+    assert result.std_errors.tolist() == [[0.0, math.inf], [0.0, 0.0]]
+
+
 def test_ways_to_look_at_it():
     result = lk.prequential(MODELS, table_of(), score="exact", checkpoints=2)
     frame = result.to_frame()

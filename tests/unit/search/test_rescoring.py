@@ -160,6 +160,8 @@ def test_an_interrupt_while_sampling_keeps_the_cheap_scores():
     ("options", "error"),
     [
         ({"rescore": "always"}, "rescore is 'always'"),
+        ({"rescore": 0}, "rescore is 0"),
+        ({"rescore": 1}, "rescore is 1"),
         ({"within": -1.0}, "within is -1"),
         ({"within": math.inf}, "within is inf"),
         ({"rescore": False, "target": 0.15}, "option 'target' is not understood by vb"),

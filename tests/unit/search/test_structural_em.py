@@ -149,6 +149,13 @@ def test_score_is_the_score_of_what_is_returned(score, empty):
     assert result.fit.problem.full_dag == result.best
 
 
+@pytest.mark.parametrize(("score", "seed"), [("cs", 16), ("cs", 18), ("bic", 6), ("bic", 9)])
+def test_the_last_fit_with_all_starts_never_lowers_the_score(score, seed):
+    # The fit with the highest penalised likelihood is not the one that scores highest here.
+    found = structural_em(mixture(seed, 60, 0.2), "h[3] -> *", score=score, restarts=3, perturbations=2, workers=1)
+    assert found.score >= max(entry.score for entry in found.history if entry.is_kept)
+
+
 def test_map_is_the_penalised_likelihood():
     table = mixture(3, 200, 0.1)
     result = structural_em(table, lk.Dag.parse("h[2] -> *"), score="map", perturbations=2)

@@ -155,6 +155,7 @@ def subset_scores(table: Table, items: Children, options: FitOptions) -> dict[st
     subsets = [chosen for size in range(len(items) + 1) for chosen in itertools.combinations(items, size)]
     models = {" ".join(children) or "none": structure(items, children) for children in subsets}
     how: dict[str, Any] = {"restarts": options.restarts, "seed": options.seed, "workers": 1, "stop": options.stop}
+    how["rescore"] = False  # the values of each score are asked for, not a ranking
     at_mode = compare(models, table, scores=SCORES, **how)
     at_peak = compare(models, table, scores=[BIC], at="ml", **how)
     found = {score: at_mode[score] for score in SCORES} | {BIC: at_peak[BIC]}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lurking.errors import PriorError
+from lurking.errors import OptionError, PriorError
 from lurking.models.discrete.layout import Layout
 from lurking.types import FloatArray, JointDistribution, Level
 
@@ -163,3 +163,14 @@ class CountsPrior(Prior):
     def describe(self) -> dict[str, Any]:
         """Return the rule and its tables."""
         return {"kind": "counts", "tables": {name: np.asarray(table).tolist() for name, table in self.tables.items()}}
+
+
+def prior_of_every_structure(prior: Prior | float, what: str = "a search") -> SymmetricPrior | BDeuPrior:
+    """Return a prior that fits every structure, a number being λ of `Prior.symmetric`; `what` needs it."""
+    made = Prior.of(prior)
+    if not isinstance(made, SymmetricPrior | BDeuPrior):
+        raise OptionError(
+            f"prior is {made.describe()['kind']!r}; {what} needs one that fits every structure: "
+            "Prior.symmetric(1.0), Prior.jeffreys() or Prior.bdeu(1.0)"
+        )
+    return made
