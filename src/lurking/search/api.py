@@ -20,7 +20,7 @@ from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
 from lurking.inference.problem import check_columns
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import BDeuPrior, Prior
-from lurking.runtime.checks import check_standard_error, check_whole, is_number
+from lurking.runtime.checks import check_standard_error, check_time_limit, check_whole
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, seed_sequence
@@ -244,8 +244,7 @@ class _Way:
     def __post_init__(self) -> None:
         if not isinstance(self.method, str) or self.method not in METHODS:
             raise UnknownNameError("search method", self.method, tuple(METHODS))
-        if self.time_limit is not None and not (is_number(self.time_limit) and self.time_limit > 0):
-            raise OptionError(f"time_limit is {self.time_limit!r}; it must be a number of seconds above 0, or None")
+        check_time_limit(self.time_limit)
         if self.method == "exact":
             for name in ("start", "restarts", "patience", "time_limit"):
                 if (value := getattr(self, name)) is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from lurking.errors import CycleError, OptionError, StructureError, nearest_hint
 from lurking.graph.checks import checked_edges, checked_names, topological_order
 from lurking.graph.dag import Dag
+from lurking.graph.moves import arc_matrix
 from lurking.graph.parse import parse_text
 from lurking.runtime.checks import check_whole
 from lurking.types import BoolArray, IntArray, read_only
@@ -145,10 +146,7 @@ class Constraints:
 
     def check(self, dag: Dag) -> None:
         """Refuse a structure that breaks one of the rules."""
-        place = {name: position for position, name in enumerate(self.variables)}
-        have = np.zeros_like(self.required)
-        for parent, child in dag.edges:
-            have[place[parent], place[child]] = True
+        have = arc_matrix(dag, self.variables)
         for wrong, why in (
             (have & ~self.allowed, "has the arc {} -> {}, which the constraints rule out"),
             (self.required & ~have, "lacks the required arc {} -> {}"),
