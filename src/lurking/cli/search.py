@@ -29,55 +29,72 @@ from lurking.search.posterior import StructurePosterior
 ArcsOption = list[str] | None
 
 
+HiddenOption = Annotated[
+    str,
+    typer.Option("--hidden", metavar="N", help="The most hidden variables: auto (at most 3) or a whole number."),
+]
+PriorOption = Annotated[
+    str,
+    typer.Option(
+        "--prior",
+        help="λ for every entry (score bd), or bdeu:ESS, or jeffreys; lk.search without hidden variables: bdeu:1.",
+    ),
+]
+MaxParentsOption = Annotated[
+    int | None, typer.Option("--max-parents", parser=opt.whole, metavar="N", help="The most parents of a variable.")
+]
+MaxStatesOption = Annotated[
+    int, typer.Option("--max-states", parser=opt.whole, metavar="N", help="The most states of a hidden variable.")
+]
+RequiredOption = Annotated[
+    ArcsOption, typer.Option("--required", metavar="ARCS", help="Arcs that must be there, 'a -> b c'; repeat.")
+]
+ForbiddenOption = Annotated[
+    ArcsOption, typer.Option("--forbidden", metavar="ARCS", help="Arcs that must not be there; repeat.")
+]
+TierOption = Annotated[
+    ArcsOption,
+    typer.Option("--tier", metavar="COLUMNS", help="Columns by commas; no arc leads to an earlier tier; repeat."),
+]
+IndicatorsOption = Annotated[
+    bool, typer.Option("--indicators", help="Columns are parents of nothing: only hidden variables join them.")
+]
+StructurePriorOption = Annotated[
+    str | None,
+    typer.Option("--structure-prior", metavar="P", help="p(structure) as in compare; by default hidden:1/columns."),
+]
+RestartsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--restarts", parser=opt.whole, metavar="N", help="Climbs after the first, instead of an exact search."
+    ),
+]
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option("--time-limit", parser=opt.real, metavar="SECONDS", help="Return the best so far after this."),
+]
+TargetOption = Annotated[
+    float, typer.Option("--target", parser=opt.real, metavar="X", help="Standard error of sampled evidence.")
+]
+FolderOption = Annotated[
+    Path | None, typer.Option("--out", help="Folder for the picture and the evidence found so far.")
+]
+
+
 def search(
     data: opt.DataArgument,
-    hidden: Annotated[
-        str,
-        typer.Option("--hidden", metavar="N", help="The most hidden variables: auto (at most 3) or a whole number."),
-    ] = "auto",
-    prior: Annotated[
-        str,
-        typer.Option(
-            "--prior",
-            help="λ for every entry (score bd), or bdeu:ESS, or jeffreys; lk.search without hidden variables: bdeu:1.",
-        ),
-    ] = "1.0",
-    max_parents: Annotated[
-        int | None, typer.Option("--max-parents", parser=opt.whole, metavar="N", help="The most parents of a variable.")
-    ] = None,
-    max_states: Annotated[
-        int, typer.Option("--max-states", parser=opt.whole, metavar="N", help="The most states of a hidden variable.")
-    ] = 8,
-    required: Annotated[
-        ArcsOption, typer.Option("--required", metavar="ARCS", help="Arcs that must be there, 'a -> b c'; repeat.")
-    ] = None,
-    forbidden: Annotated[
-        ArcsOption, typer.Option("--forbidden", metavar="ARCS", help="Arcs that must not be there; repeat.")
-    ] = None,
-    tier: Annotated[
-        ArcsOption,
-        typer.Option("--tier", metavar="COLUMNS", help="Columns by commas; no arc leads to an earlier tier; repeat."),
-    ] = None,
-    indicators: Annotated[
-        bool, typer.Option("--indicators", help="Columns are parents of nothing: only hidden variables join them.")
-    ] = False,
-    structure_prior: Annotated[
-        str | None,
-        typer.Option("--structure-prior", metavar="P", help="p(structure) as in compare; by default hidden:1/columns."),
-    ] = None,
-    restarts: Annotated[
-        int | None,
-        typer.Option(
-            "--restarts", parser=opt.whole, metavar="N", help="Climbs after the first, instead of an exact search."
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option("--time-limit", parser=opt.real, metavar="SECONDS", help="Return the best so far after this."),
-    ] = None,
-    target: Annotated[
-        float, typer.Option("--target", parser=opt.real, metavar="X", help="Standard error of sampled evidence.")
-    ] = 0.3,
+    hidden: HiddenOption = "auto",
+    prior: PriorOption = "1.0",
+    max_parents: MaxParentsOption = None,
+    max_states: MaxStatesOption = 8,
+    required: RequiredOption = None,
+    forbidden: ForbiddenOption = None,
+    tier: TierOption = None,
+    indicators: IndicatorsOption = False,
+    structure_prior: StructurePriorOption = None,
+    restarts: RestartsOption = None,
+    time_limit: TimeLimitOption = None,
+    target: TargetOption = 0.3,
     seed: opt.SeedOption = 0,
     weights: opt.WeightsOption = None,
     categorical: opt.CategoricalOption = None,
@@ -88,9 +105,7 @@ def search(
     discretise: opt.DiscretiseOption = None,
     memory: opt.MemoryOption = None,
     workers: opt.WorkersOption = None,
-    folder: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the picture and the evidence found so far.")
-    ] = None,
+    folder: FolderOption = None,
     json: opt.JsonOption = False,
 ) -> None:
     """Find the structure with the most evidence, hidden variables included.

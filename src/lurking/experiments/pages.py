@@ -46,6 +46,13 @@ def claims_text(found: Iterable[Claim]) -> str:
     )
 
 
+def clear(folder: Path, patterns: Iterable[str]) -> None:
+    """Remove what an earlier run wrote: figures of one study must not lie beside the tables of another one."""
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            path.unlink()
+
+
 def write_tables(folder: Path, tables: Mapping[str, Table]) -> list[Path]:
     """Write each table as CSV; return the paths."""
     files = []

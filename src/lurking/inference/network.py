@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,24 @@ class Imputation:
     table: Table
     cells: dict[str, tuple[IntArray, FloatArray]]
     """{column: (rows that were empty, their probabilities (m, states))}."""
+
+    @classmethod
+    def of(
+        cls, coded: Table, observed: Sequence[str], probabilities_of: Callable[[Table, str], FloatArray]
+    ) -> Imputation:
+        """Fill the empty cells of the observed columns; `probabilities_of` gives (rows, states) of a column."""
+        columns, cells = {}, {}
+        for name in coded.columns:
+            column = coded[name]
+            empty = np.flatnonzero(column.codes < 0) if name in observed else np.empty(0, np.int64)
+            if empty.size:
+                probabilities = probabilities_of(coded.take(empty), name)
+                codes = column.codes.copy()
+                codes[empty] = probabilities.argmax(axis=1)
+                column = Column.categorical(name, codes, column.levels, declared=True)
+                cells[name] = (empty, probabilities)
+            columns[name] = column
+        return cls(coded.with_columns(columns), cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,19 +227,7 @@ class Network:
 
     def impute(self, data: Any) -> Imputation:
         """Fill every empty cell of the model's columns with its most probable state given the rest of the row."""
-        coded = self._coded(data)
-        columns, cells = {}, {}
-        for name in coded.columns:
-            column = coded[name]
-            empty = np.flatnonzero(column.codes < 0) if name in self.dag.observed else np.empty(0, np.int64)
-            if empty.size:
-                probabilities = self._marginals(coded.take(empty), name)
-                codes = column.codes.copy()
-                codes[empty] = probabilities.argmax(axis=1)
-                column = Column.categorical(name, codes, column.levels, declared=True)
-                cells[name] = (empty, probabilities)
-            columns[name] = column
-        return Imputation(coded.with_columns(columns), cells)
+        return Imputation.of(self._coded(data), self.dag.observed, self._marginals)
 
     def joint(self, names: Sequence[str]) -> FloatArray:
         """Return p(names) with one axis per name, in the order given, by elimination over their ancestors."""

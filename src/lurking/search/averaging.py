@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from lurking.data.column import Column
 from lurking.data.frames import pandas_frame
 from lurking.data.table import Table
 from lurking.errors import UnknownNameError
@@ -127,19 +126,12 @@ class Average:
 
     def impute(self, data: Any) -> Imputation:
         """Fill every empty cell with its most probable state given the rest of its row, as averaged in `predict`."""
-        coded = coded_rows(self.networks[0], data)
-        columns, cells = {}, {}
-        for name in coded.columns:
-            column = coded[name]
-            empty = np.flatnonzero(column.codes < 0) if name in self.networks[0].dag.observed else np.empty(0, np.int64)
-            if empty.size:
-                probabilities = self.predict(coded.take(empty), name, draws=0).probabilities
-                codes = column.codes.copy()
-                codes[empty] = probabilities.argmax(axis=1)
-                column = Column.categorical(name, codes, column.levels, declared=True)
-                cells[name] = (empty, probabilities)
-            columns[name] = column
-        return Imputation(coded.with_columns(columns), cells)
+        network = self.networks[0]
+
+        def averaged(rows: Table, name: str) -> FloatArray:
+            return self.predict(rows, name, draws=0).probabilities
+
+        return Imputation.of(coded_rows(network, data), network.dag.observed, averaged)
 
     def _given_rows(self, log_probabilities: FloatArray) -> FloatArray:
         """Return p(m | y, known cells of the row), (structures, rows), from ln p(known cells | y, m)."""

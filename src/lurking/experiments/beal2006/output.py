@@ -14,7 +14,7 @@ from lurking.experiments.beal2006.contenders import CORRECTED, METHODS, contende
 from lurking.experiments.beal2006.data import SIZES
 from lurking.experiments.beal2006.metrics import Curves
 from lurking.experiments.beal2006.study import Study
-from lurking.experiments.pages import Table, claims_table, markdown, write_tables
+from lurking.experiments.pages import Table, claims_table, clear, markdown, write_tables
 from lurking.report.study import Panel, plot_panels, plot_scores, save
 from lurking.runtime.files import write_whole
 
@@ -24,18 +24,11 @@ WRITTEN: Final = ("beyond.*", "approach.*", "scores.csv", "times.csv", "summary.
 
 def write(study: Study, folder: Path, command: str) -> list[Path]:
     """Write figures, tables and the summary; return their paths."""
-    _clear(folder)
+    clear(folder, ("figure?.*", "figure3?.csv", "table?.csv", "*draws-*.csv", *WRITTEN))
     files = figures(study, folder)
     files += write_tables(folder, tables(study))
     files.append(write_whole(folder / "summary.md", summary(study, command)))
     return files
-
-
-def _clear(folder: Path) -> None:
-    """Remove what an earlier study wrote here: its figures must not lie beside the tables of another one."""
-    for pattern in ("figure?.*", "figure3?.csv", "table?.csv", "*draws-*.csv", *WRITTEN):
-        for path in folder.glob(pattern):
-            path.unlink()
 
 
 def figures(study: Study, folder: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from lurking.experiments.chickering1996.selection import (
     values_of,
 )
 from lurking.experiments.chickering1996.study import Case, Study
-from lurking.experiments.pages import Table, claims_table, markdown, write_tables
+from lurking.experiments.pages import Table, claims_table, clear, markdown, write_tables
 from lurking.report.curves import StatesPanel, TimeLine, plot_states, plot_times
 from lurking.report.study import save
 from lurking.runtime.files import write_whole
@@ -31,10 +31,7 @@ WRITTEN: Final = ("figure?.*", "times.*", "scores.csv", "table*.csv", "epsilon.c
 
 def write(study: Study, folder: Path, command: str) -> list[Path]:
     """Write figures, tables and the summary; return their paths."""
-    for pattern in WRITTEN:
-        # Figures of an earlier study must not lie beside the tables of another one.
-        for path in folder.glob(pattern):
-            path.unlink()
+    clear(folder, WRITTEN)
     files = figures(study, folder) + write_tables(folder, tables(study))
     return [*files, write_whole(folder / "summary.md", summary(study, command))]
 

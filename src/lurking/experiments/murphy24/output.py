@@ -13,7 +13,7 @@ from lurking.experiments.murphy24.evidence import METHODS, REFERENCE, selected
 from lurking.experiments.murphy24.sparse import METHODS as SEARCHES
 from lurking.experiments.murphy24.sparse import SCORES
 from lurking.experiments.murphy24.study import Study
-from lurking.experiments.pages import Table, claims_table, markdown, write_tables
+from lurking.experiments.pages import Table, claims_table, clear, markdown, write_tables
 from lurking.report.lecture import (
     ErrorPanel,
     RoutePanel,
@@ -33,10 +33,7 @@ STARTS: Final = ("none", "all", "random")
 
 def write(study: Study, folder: Path, command: str) -> list[Path]:
     """Write figures, tables and the summary; return their paths."""
-    for pattern in WRITTEN:
-        # Figures of an earlier study must not lie beside the tables of another one.
-        for path in folder.glob(pattern):
-            path.unlink()
+    clear(folder, WRITTEN)
     files = figures(study, folder) + write_tables(folder, tables(study))
     return [*files, write_whole(folder / "summary.md", summary(study, command))]
 
