@@ -114,3 +114,23 @@ def test_any_whole_number_is_a_seed(done, answers):
 def test_counts_of_one_have_their_own_words(done, folder):
     (folder / "one.csv").write_text("a\n0\n1\n0\n")
     assert "1 column is too few: 1 hidden variable needs 3" in done("search", "one.csv").err
+
+
+def test_a_hidden_variable_that_is_not_needed_is_named(done, folder):
+    """The four-valued c goes by whether one of a and b is above 1: a summary of them, and no hidden cause."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 4, (2, 3000))
+    likely = np.where(np.maximum(a, b) > 1, 3, 0)
+    c = np.where(rng.random(3000) < 0.6, likely, rng.integers(0, 4, 3000))
+    text = "a,b,c\n" + "\n".join(f"{x},{y},{z}" for x, y, z in zip(a, b, c, strict=True)) + "\n"
+    (folder / "summary.csv").write_text(text)
+    words = ("search", "summary.csv", "--hidden", "1", "--categorical", "a,b,c", *QUICK)
+    outcome = done(*words)
+    assert "h1" not in outcome.out.splitlines()[0]
+    assert "not needed: " in outcome.out
+    assert "summaries of parents do as well: c given a × b in 2 groups" in outcome.out
+    (outdone,) = done(*words, "--json").json["outdone"]
+    assert outdone["by"]["summaries"][0]["groups"] == [{"parents": ["a", "b"], "count": 2}]
+    assert outdone["by"]["gain"] > 10.0

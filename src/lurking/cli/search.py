@@ -23,7 +23,7 @@ from lurking.runtime.progress import Bar
 from lurking.runtime.store import Store
 from lurking.search.api import SearchResult
 from lurking.search.api import search as search_structures
-from lurking.search.contenders import hidden_part, value_of, why_not_first
+from lurking.search.contenders import Trial, hidden_part, value_of, why_not_first
 from lurking.search.posterior import StructurePosterior
 
 ArcsOption = list[str] | None
@@ -194,6 +194,10 @@ def _print(result: SearchResult, prior: str) -> None:
     out.say(f"prior {prior}: ln p(data | structure) = {_value(result)}; {result.status.sentence}")
     if result.posterior is not None:
         _print_posterior(result.posterior, result.best, result.structure_prior)
+    for trial in result.outdone:
+        out.say()
+        out.say(f"not needed: {hidden_part(trial.dag)}, {value_of(trial.evidence)}")
+        out.say(f"summaries of parents do as well: {trial.outdone_by}")
 
 
 def _print_posterior(posterior: StructurePosterior, best: Dag, prior: StructurePrior | None) -> None:
@@ -248,4 +252,23 @@ def _content(result: SearchResult) -> dict[str, Any]:
         "structure_prior": str(result.structure_prior),
         "contenders": contenders,
         "hidden_probabilities": counts,
+        "outdone": [_outdone(trial) for trial in result.outdone],
+    }
+
+
+def _outdone(trial: Trial) -> dict[str, Any]:
+    """Return a structure that summaries outdo, and these, for a JSON document."""
+    content = {"structure": str(trial.dag), **out.evidence_content(trial.evidence)}
+    if trial.outdone_by is None:
+        return content
+    summaries = [
+        {
+            "node": summary.node,
+            "groups": [{"parents": list(names), "count": count} for names, count in summary.groups],
+            "gain": summary.gain,
+        }
+        for summary in trial.outdone_by.summaries
+    ]
+    return content | {
+        "by": {"structure": str(trial.outdone_by.dag), "summaries": summaries, "gain": trial.outdone_by.gain}
     }

@@ -80,6 +80,11 @@ class SearchResult:
     posterior: StructurePosterior | None = field(default=None, repr=False)
     structure_prior: StructurePrior | None = field(default=None, repr=False)
 
+    @property
+    def outdone(self) -> tuple[Trial, ...]:
+        """Structures with a hidden variable that is not needed where tables may be summarised; see `Trial`."""
+        return tuple(trial for trial in self.history if isinstance(trial, Trial) and trial.outdone_by is not None)
+
     @cached_property
     def cpdag(self) -> Cpdag:
         """The equivalence class of the best structure: arcs that the whole class shares, lines for the others."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -97,6 +97,15 @@ class Constraints:
             self.most_parents,
             tuple(self.tiers[k] for k in kept),
             self.indicators,
+        )
+
+    def only_among(self, names: Iterable[str], dag: Dag) -> Constraints:
+        """Return the rules with which the arcs of a structure stay as they are but for those among some variables."""
+        chosen = np.isin(self.variables, list(names))
+        inside = chosen[:, None] & chosen[None, :]
+        fixed = arc_matrix(dag, self.variables) & ~inside
+        return replace(
+            self, allowed=read_only(self.allowed & inside | fixed), required=read_only(self.required & inside | fixed)
         )
 
     def extended(self, dag: Dag) -> Constraints:

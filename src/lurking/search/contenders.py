@@ -13,7 +13,10 @@ from lurking.learn.loop import Status
 from lurking.search.cardinality import CONTENDER
 from lurking.search.judge import MARGIN
 from lurking.search.posterior import Candidate, StructurePosterior
+from lurking.search.summaries import Summarised
 
+START = "start"
+"""Source of a structure that the search began with."""
 MOST_CONTENDERS = 12
 MOST_DIFFERENCES = 3
 """Arcs of each kind that a name shows."""
@@ -21,15 +24,22 @@ MOST_DIFFERENCES = 3
 
 @dataclass(frozen=True)
 class Trial:
-    """One structure that was judged: how it came about, its evidence, and whether it became the best."""
+    """One structure that was judged: how it came about, its evidence, and whether it became the best.
+
+    outdone_by : a structure with fewer hidden variables that summaries of parents make as probable. What is outdone is
+        not kept, or was kept for a while, and is not part of the posterior.
+    """
 
     dag: Dag
     source: str
     evidence: Evidence
     is_kept: bool
+    outdone_by: Summarised | None = None
 
     def __str__(self) -> str:
         verdict = "kept" if self.is_kept else "not kept"
+        if self.outdone_by is not None:
+            verdict = f"{verdict}, summaries do as well: {self.outdone_by}"
         return f"{hidden_part(self.dag)} ({self.source}): {value_of(self.evidence)}, {verdict}"
 
 
@@ -97,9 +107,10 @@ def worth_sampling(ranked: Sequence[Refined]) -> list[Refined]:
 def posterior_over(history: Sequence[Trial], log_prior: Callable[[Dag], float]) -> StructurePosterior:
     """Return the posterior over the best structures that were judged, the best of each number of hidden variables too.
 
-    All are exact or sampled, so none is a bound set against a value.
+    All are exact or sampled, so none is a bound set against a value. Those that summaries outdo are left out.
     """
-    ranked = sorted(history, key=lambda trial: -(trial.evidence.log_z + log_prior(trial.dag)))
+    compared = (trial for trial in history if trial.outdone_by is None)
+    ranked = sorted(compared, key=lambda trial: -(trial.evidence.log_z + log_prior(trial.dag)))
     leaders = {len(trial.dag.hidden): trial for trial in reversed(ranked)}
     kept = ranked[:MOST_CONTENDERS]
     kept += [trial for trial in leaders.values() if trial not in kept]

@@ -17,14 +17,14 @@ from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
 from lurking.kernels.reference.special import log_rising
 from lurking.models.discrete.prior import BDeuPrior, Prior, prior_of_every_structure
-from lurking.search.families import Family
-from lurking.types import FloatArray, IntArray
+from lurking.search.families import Family, OneByOne
+from lurking.types import FloatArray
 
 EXPECTED_SCORES = ("bic", "map", "cs", "vb")
 
 
 @final
-class ExpectedScores:
+class ExpectedScores(OneByOne):
     """A `FamilyScorer` on expected counts; a family is counted once and its score kept.
 
     score : with N the expected counts and λ the pseudo-counts of a family,
@@ -65,15 +65,6 @@ class ExpectedScores:
             with self._counting:
                 self._values[node, parents] = kept
         return kept
-
-    def scores_of_additions(self, node: int, parents: tuple[int, ...], candidates: IntArray) -> FloatArray:
-        """Return the scores (m,) of the families with one more parent each."""
-        more = (tuple(sorted((*parents, candidate))) for candidate in candidates.tolist())
-        return np.asarray([self.score(node, group) for group in more], np.float64)
-
-    def scores_of_deletions(self, node: int, parents: tuple[int, ...]) -> FloatArray:
-        """Return the scores (len(parents),) of the families with one parent less."""
-        return np.asarray([self.score(node, parents[:k] + parents[k + 1 :]) for k in range(len(parents))], np.float64)
 
     def best_log_likelihood(self, node: int, parents: tuple[int, ...]) -> float:
         """Return max_θ Σ N ln θ of one family, without prior and penalty: −H(node | parents) of the completed rows."""

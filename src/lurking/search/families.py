@@ -7,6 +7,7 @@ A decomposable score of a structure is a sum over variables of a term that depen
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from threading import Lock
 from typing import Protocol, final
 
@@ -64,6 +65,23 @@ class FamilyScorer(Protocol):
     def scores_of_deletions(self, node: int, parents: tuple[int, ...]) -> FloatArray:
         """Return the scores (len(parents),) of the families with one parent less, in the order of `parents`."""
         ...
+
+
+class OneByOne(ABC):
+    """Scores of changed families found one after the other."""
+
+    @abstractmethod
+    def score(self, node: int, parents: tuple[int, ...]) -> float:
+        """Return the score of one family."""
+
+    def scores_of_additions(self, node: int, parents: tuple[int, ...], candidates: IntArray) -> FloatArray:
+        """Return the scores (m,) of the families with one more parent each."""
+        more = (tuple(sorted((*parents, candidate))) for candidate in candidates.tolist())
+        return np.asarray([self.score(node, group) for group in more], np.float64)
+
+    def scores_of_deletions(self, node: int, parents: tuple[int, ...]) -> FloatArray:
+        """Return the scores (len(parents),) of the families with one parent less."""
+        return np.asarray([self.score(node, parents[:k] + parents[k + 1 :]) for k in range(len(parents))], np.float64)
 
 
 def score_of(scorer: FamilyScorer, dag: Dag) -> float:

@@ -3,8 +3,8 @@
 The loop begins with the best structure found without hidden variables. Each round proposes hidden variables at
 signatures and in canonical places, sorts the proposals by a cheap score, refines the best of them, and compares the
 best of those with the current structure by evidence that is exact or sampled, never a bound, and by their prior
-probabilities. A difference counts when it exceeds its standard error. The loop ends when none does, so the outcome is
-never below the structure it began with.
+probabilities. A difference counts when it exceeds its standard error (`Contest`). The loop ends when none does, so the
+outcome is never below the structure it began with.
 """
 
 from __future__ import annotations
@@ -28,26 +28,17 @@ from lurking.runtime.progress import Progress, Silent
 from lurking.search.cardinality import CONTENDER, MOST_STATES, scan_states
 from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
-from lurking.search.contenders import (
-    Invented,
-    Refined,
-    Trial,
-    around,
-    distinct,
-    posterior_over,
-    top,
-    worth_sampling,
-)
-from lurking.search.judge import Judge, is_better
+from lurking.search.contenders import START, Invented, Refined, around, distinct, top, worth_sampling
+from lurking.search.contest import Contest
+from lurking.search.judge import Judge
 from lurking.search.local_trials import LocalTrial, LocalTrials, has_enough_neighbours, polished
 from lurking.search.notebook import Notebook
 from lurking.search.proposals import MOST_SPLIT_MEMBERS, Proposal, Proposer, most_parameters
 from lurking.search.structural_em import structural_em
-from lurking.search.surgery import dimension, with_merged_hidden, without_hidden
+from lurking.search.surgery import with_merged_hidden, without_hidden
 
 REFINING_ROUNDS = 8
 REFINING_RESTARTS = 4
-START = "start"
 NEAR = 15.0
 """Nats of the cheap score below the best evidence from which on a structure is sampled in full at once."""
 GLANCING = 0.3
@@ -111,8 +102,7 @@ class _Invention:
         self.table: Table = judge.table
         self.constraints, self.judge, self.rules, self.clock = constraints, judge, rules, clock
         self.without = without
-        self.history: list[Trial] = []
-        self.current: Dag | None = None
+        self.contest = Contest(judge, rules.structure_prior, constraints)
         self.n_fitted = 0
 
     def run(self, starts: Sequence[Dag]) -> None:
@@ -199,8 +189,7 @@ class _Invention:
     @property
     def now(self) -> Dag:
         """The best structure so far."""
-        assert self.current is not None, "nothing was judged"
-        return self.current
+        return self.contest.now
 
     def candidate(self, dag: Dag, source: str, invented: tuple[str, ...]) -> Refined | None:
         """Return a structure with its cheap score; None where it cannot be computed or no hidden variable is left."""
@@ -317,74 +306,46 @@ class _Invention:
     def consider(self, dag: Dag, source: str, simpler: bool = False) -> None:
         """Judge a structure, and make it the current one when it is more probable by more than the errors.
 
-        One that is `simpler` becomes the current one unless that one is more probable by more than the errors. None
-        with less evidence than a start does, whatever the prior says.
+        One that is `simpler` becomes the current one unless that one is more probable by more than the errors.
         """
-        if self.current is not None and (self.clock.is_over or self.is_known(dag)):
+        contest = self.contest
+        if contest.history and (self.clock.is_over or contest.is_known(dag)):
             return
         self.announce(f"{len(dag.hidden)} hidden, sampling", 1)
         try:
-            if self.current is not None and self.judge.is_hopeless(dag, self.current):
+            if contest.history and self.judge.is_hopeless(dag, self.now):
                 return
             evidence = self.judge.evidence(dag, self.rival(dag))
         except TooLarge:
             return
-        if evidence.status is Status.INTERRUPTED and self.current is not None:
+        if evidence.status is Status.INTERRUPTED and contest.history:
             return
-        if self.current is None:
-            is_kept = True
-        elif simpler and len(dag.hidden) < len(self.now.hidden):
-            is_worse = is_better(self.best_evidence, evidence, self.log_prior(self.now) - self.log_prior(dag))
-            is_kept = not is_worse and not self.is_below_start(evidence)
-        else:
-            odds = self.log_prior(dag) - self.log_prior(self.now)
-            is_kept = is_better(evidence, self.best_evidence, odds) and not self.is_below_start(evidence)
-        self.history.append(Trial(dag, source, evidence, is_kept))
-        if is_kept:
-            self.current = dag
+        contest.enter(dag, source, evidence, simpler)
 
     def rival(self, dag: Dag) -> Evidence | None:
         """Return the evidence of the current structure, where another one is probably far below it."""
-        if self.current is None or self.judge.cheap(dag) > self.best_evidence.log_z - NEAR:
+        if not self.contest.history or self.judge.cheap(dag) > self.contest.evidence.log_z - NEAR:
             return None
-        return self.best_evidence
-
-    def dimension(self, dag: Dag) -> int:
-        """Return the number of free parameters of a structure."""
-        return dimension(dag, {name: self.table[name].cardinality for name in self.table.columns})
+        return self.contest.evidence
 
     def fits_data(self, dag: Dag) -> bool:
         """Whether the data can carry the parameters of a structure."""
-        return self.dimension(dag) <= most_parameters(self.table)
-
-    def log_prior(self, dag: Dag) -> float:
-        """Return ln p(m) up to a constant."""
-        return self.rules.structure_prior.log_weight(dag, self.dimension(dag))
-
-    def is_known(self, dag: Dag) -> bool:
-        """Whether the structure was judged before."""
-        return any(dag.same_structure(trial.dag) for trial in self.history)
-
-    def is_below_start(self, evidence: Evidence) -> bool:
-        """Whether evidence is below that of one of the starts."""
-        return any(trial.source == START and trial.evidence.log_z > evidence.log_z for trial in self.history)
-
-    @property
-    def best_evidence(self) -> Evidence:
-        """The evidence of the current structure."""
-        return next(trial.evidence for trial in reversed(self.history) if trial.is_kept)
+        return self.contest.dimension(dag) <= most_parameters(self.table)
 
     def announce(self, what: str, total: int) -> None:
         """Tell the progress what is done next, beside the best so far."""
-        best = f" (best so far {self.best_evidence.log_z:.1f}, {len(self.now.hidden)} hidden)" if self.current else ""
+        contest = self.contest
+        has_best = bool(contest.history)
+        best = f" (best so far {contest.evidence.log_z:.1f}, {len(self.now.hidden)} hidden)" if has_best else ""
         self.rules.progress.end()
         self.rules.progress.begin(what + best, total)
 
     def outcome(self) -> Invented:
         """Return the result."""
-        if self.current is None:
+        contest = self.contest
+        if not contest.history:
             raise KeyboardInterrupt
         status = self.clock.ending or Status.LOCAL_OPTIMUM
-        posterior = posterior_over(self.history, self.log_prior)
-        history, prior = tuple(self.history), self.rules.structure_prior
-        return Invented(self.now, self.best_evidence, posterior, history, self.n_fitted, status, prior)
+        posterior, history = contest.posterior(), tuple(contest.history)
+        prior = self.rules.structure_prior
+        return Invented(self.now, contest.evidence, posterior, history, self.n_fitted, status, prior)

@@ -118,3 +118,13 @@ def test_what_is_no_list_of_arcs_is_refused():
     with pytest.raises(OptionError, match="forbidden is 3; it must be arcs"):
         Constraints.from_options(("a", "b"), forbidden=3)
     assert Constraints.from_options(("a", "b"), required=" ").required.sum() == 0
+
+
+def test_arcs_among_some_variables_alone_may_change():
+    dag = lk.Dag.parse("a -> b; b -> c; c -> d")
+    rules = made(forbidden="c -> a").only_among(["a", "b", "c"], dag)
+    assert rules.holds(dag)
+    assert rules.holds(lk.Dag.parse("a b c d; b -> a c; c -> d"))
+    assert not rules.holds(lk.Dag.parse("a b c d; a -> b; b -> c"))
+    assert not rules.holds(lk.Dag.parse("a b c d; a -> b d; b -> c; c -> d"))
+    assert not rules.allows("c", "a")
