@@ -4,8 +4,8 @@ A table with a row for every configuration of its parents is wasteful where many
 between parents and child then saves parameters without being a cause of anything: it stands for a function of the
 parents. So where a hidden variable is judged, the structure without it is given tables in which some parents, taken
 together, count by the group of their joint states alone. The parameters of such a table are integrated out in closed
-form, and the partition into groups has a prior that is paid for. Decision graphs (Chickering, Heckerman & Meek 1997) are
-tables of this kind.
+form, and the partition into groups has a prior that is paid for. Decision graphs (Chickering, Heckerman & Meek 1997)
+are tables of this kind.
 """
 
 from __future__ import annotations

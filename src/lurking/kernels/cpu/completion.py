@@ -53,6 +53,47 @@ def multiply_into(places: IntArray, values: FloatArray, length: int, margin: Flo
             values[k * width + local] = value * margin[local]
 
 
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def wait_into(
+    codes: AnyArray, given: AnyArray, scope: IntArray, strides: IntArray, waiting: IntArray
+) -> tuple[int, int]:
+    """Write which variables of the scope neither a row nor the context gives; return how far the others move a count.
+
+    `codes` (p,) is the row and `given` (p,) a joint state of the context. The second number is how many wait.
+    """
+    moved, n_waiting = 0, 0
+    for a in range(len(scope)):
+        code = codes[scope[a]]
+        state = code if code >= 0 else given[scope[a]]
+        if state >= 0:
+            moved += state * strides[a]
+        else:
+            waiting[n_waiting] = a
+            n_waiting += 1
+    return moved, n_waiting
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def take_component(
+    instance_of: AnyArray, scope: IntArray, waiting: IntArray, n_waiting: int, members: IntArray
+) -> tuple[int, int]:
+    """Move all that belong to the component of the first one that waits to `members`; return how many, and are left.
+
+    `instance_of` (p,) is that of the row.
+    """
+    instance = instance_of[scope[waiting[0]]]
+    n_members, left = 0, 0
+    for k in range(n_waiting):
+        a = waiting[k]
+        if instance_of[scope[a]] == instance:
+            members[n_members] = a
+            n_members += 1
+        else:
+            waiting[left] = a
+            left += 1
+    return n_members, left
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def expected_counts_into(
     codes: AnyArray,
@@ -88,57 +129,36 @@ def expected_counts_into(
     numbers, counts : with `numbers` empty, `counts` is the dense table; otherwise place and weight of every entry are
         written to `numbers` and `counts` one after the other.
     """
-    n_scope, n_rows = len(scope), len(weights)
     is_dense = len(numbers) == 0
     places, values = np.empty(most, np.int64), np.empty(most)
     margin, offset = np.empty(most), np.empty(most, np.int64)
-    waiting, members = np.empty(n_scope, np.int64), np.empty(n_scope, np.int64)
+    waiting, members = np.empty(len(scope), np.int64), np.empty(len(scope), np.int64)
     written = 0
-    for row in range(n_rows):
-        observed, is_open = 0, False
-        for a in range(n_scope):
-            code = codes[scope[a], row]
-            if code >= 0:
-                observed += code * strides[a]
-            else:
-                is_open = True
-        for state_of_context in range(context.shape[1] if is_open else 1):
-            place, n_waiting = observed, 0
-            for a in range(n_scope):
-                if codes[scope[a], row] < 0:
-                    given = context_states[scope[a], state_of_context]
-                    if given >= 0:
-                        place += given * strides[a]
-                    else:
-                        waiting[n_waiting] = a
-                        n_waiting += 1
-            weight = weights[row] * context[row, state_of_context] if is_open else weights[row]
+    for row in range(len(weights)):
+        is_open = False
+        for a in range(len(scope)):
+            is_open = is_open or codes[scope[a], row] < 0
+        for given in range(context.shape[1] if is_open else 1):
+            place, n_waiting = wait_into(codes[:, row], context_states[:, given], scope, strides, waiting)
+            weight = weights[row] * context[row, given] if is_open else weights[row]
             places[0], values[0], length = place, weight, 1
             while n_waiting > 0:
                 instance = instance_of[scope[waiting[0]], row]
-                n_members, left, width = 0, 0, 1
-                for k in range(n_waiting):
-                    a = waiting[k]
-                    if instance_of[scope[a], row] == instance:
-                        members[n_members] = a
-                        n_members += 1
-                        width *= sizes[a]
-                    else:
-                        waiting[left] = a
-                        left += 1
-                n_waiting = left
-                first = begin[instance] + state_of_context * n_states[instance]
+                n_members, n_waiting = take_component(instance_of[:, row], scope, waiting, n_waiting, members)
+                width = 1
+                for a in members[:n_members]:
+                    width *= sizes[a]
+                first = begin[instance] + given * n_states[instance]
                 states = tables[first : first + n_states[instance]]
                 variables, some = (scope, sizes, strides), members[:n_members]
                 own, moves = margin[:width], offset[:width]
                 margin_into(states, digits, digits_at[:, row], variables, some, own, moves)
                 multiply_into(places, values, length, own, moves)
                 length *= width
-            if is_dense:
-                for k in range(length):
+            for k in range(length):
+                if is_dense:
                     counts[places[k]] += values[k]
-            else:
-                for k in range(length):
+                else:
                     numbers[written + k] = places[k]
                     counts[written + k] = values[k]
             written += length
