@@ -30,6 +30,9 @@ ModelsOption = Annotated[Path | None, typer.Option("--models", help="File with o
 ModelTextsOption = Annotated[
     list[str] | None, typer.Option("--model", help="A model, 'name: arrows' or arrows; repeat.")
 ]
+ScoresOption = Annotated[
+    str, typer.Option("--scores", help=f"Names separated by commas, the first one ranks: {', '.join(score_names())}.")
+]
 StructurePriorOption = Annotated[
     str,
     typer.Option(
@@ -63,10 +66,7 @@ def compare(
     model: ModelTextsOption = None,
     hidden: opt.HiddenOption = None,
     tied: opt.TiedOption = None,
-    scores: Annotated[
-        str,
-        typer.Option("--scores", help=f"Names separated by commas, the first one ranks: {', '.join(score_names())}."),
-    ] = "vb,cs,bic",
+    scores: ScoresOption = "vb,cs,bic",
     prior: opt.PriorOption = "1.0",
     structure_prior: StructurePriorOption = "uniform",
     rescore: RescoreOption = None,
@@ -105,8 +105,7 @@ def compare(
     names = opt.parse_scores(scores)
     given: dict[str, Any] = {"at": at, "dimension": dimension, "start": start, "budget": budget, "basis": basis}
     given |= {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains}
-    sampler = [] if rescore is False else [SAMPLER]
-    own = opt.of_scores([*names, *sampler], given)
+    own = opt.of_scores([*names, *([] if rescore is False else [SAMPLER])], given)
     dags = _models(models, model)
     if prequential is not None:
         check_predictive(names[0])
@@ -120,15 +119,19 @@ def compare(
     ranking["rescore"] = "auto" if rescore is None else rescore
     results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own, **ranking})
     if json:
-        about = {"data": out.data_content(data, table), "seed": seed}
-        about["winner_changes"] = len({each.posterior.best.name for _, each in results}) > 1
-        out.print_json("compare", about | {"results": [_content(priors[word], each) for word, each in results]})
+        _print_json({"data": out.data_content(data, table), "seed": seed}, priors, results)
     else:
         _print(results)
     if results[-1][1].interrupted:
         raise out.Interrupted(f"{len(results[-1][1].rows)} of {len(dags)} models were finished")
     if prequential is not None:
         _draw(prequential, results[0][1], table, {**choices, **own, "prior": next(iter(priors.values()))})
+
+
+def _print_json(about: dict[str, Any], priors: dict[str, Prior], results: list[tuple[str, Comparison]]) -> None:
+    """Print one document with the ranking under every prior."""
+    about["winner_changes"] = len({each.posterior.best.name for _, each in results}) > 1
+    out.print_json("compare", about | {"results": [_content(priors[word], each) for word, each in results]})
 
 
 def _compared(

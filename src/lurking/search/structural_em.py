@@ -164,16 +164,21 @@ def structural_em(
     )
     runs = [_Run(data, whole_start(dag, data), constraints, rules) for dag in starts]
     meter = progress if several and progress is not None else Silent()
-    meter.begin("starts", len(runs))
+    best = _best_of(runs, workers if several else 1, flag, meter)
+    return replace(best, status=Status.INTERRUPTED) if flag.is_set else best
+
+
+def _best_of(runs: Sequence[_Run], workers: int | None, stop: StopFlag, progress: Progress) -> StructuralEm:
+    """Return what the run that ends highest ends at."""
+    progress.begin("starts", len(runs))
     try:
-        found = map_in_order(_Run.run, runs, workers=workers if several else 1, stop=flag, done=meter.update)
+        found = map_in_order(_Run.run, runs, workers=workers, stop=stop, done=progress.update)
     finally:
-        meter.end()
+        progress.end()
     made = [result for result in found if result is not None]
     if not made:
         raise KeyboardInterrupt
-    best = max(made, key=lambda result: result.score)
-    return replace(best, status=Status.INTERRUPTED) if flag.is_set else best
+    return max(made, key=lambda result: result.score)
 
 
 @dataclass(frozen=True)
