@@ -9,6 +9,7 @@ from lurking.errors import TooLarge
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import StructurePrior
+from lurking.learn.loop import Status
 from lurking.models.discrete.prior import prior_of_every_structure
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import START, Trial, posterior_over
@@ -23,6 +24,7 @@ from lurking.search.surgery import dimension
 class Contest:
     """Keeps a structure until another one is more probable by more than the errors of evidence leave open.
 
+    Of two with as many hidden variables the one with fewer parameters need only be ahead.
     One with more hidden variables must be so too when the tables of the other one that it does without may be
     summarised (`lurking.search.summaries`).
     """
@@ -63,8 +65,9 @@ class Contest:
     def enter(self, dag: Dag, source: str, evidence: Evidence, simpler: bool = False) -> None:
         """Take in a structure with its evidence, and keep it if it is more probable than the one that is kept.
 
-        One that is `simpler`, with fewer hidden variables, is kept unless the other one is more probable. None with
-        less evidence than a start is, whatever the prior says.
+        One that is `simpler`, with fewer hidden variables, is kept unless the other one is more probable, and one with
+        as many and fewer parameters if it is ahead at all. None with less evidence than a start is, whatever the prior
+        says.
         """
         outdone_by: Summarised | None = None
         if self.current is None:
@@ -78,9 +81,17 @@ class Contest:
                 self._outdo(self.now, summarised)
         else:
             is_kept, outdone_by = self._is_needed(dag, evidence, self.now, self.evidence)
+            is_kept = is_kept or self._is_leaner(dag, evidence)
         self.history.append(Trial(dag, source, evidence, is_kept, outdone_by))
         if is_kept:
             self.current = dag
+
+    def _is_leaner(self, dag: Dag, evidence: Evidence) -> bool:
+        """Whether a structure has fewer parameters than the one kept, as many hidden variables, and is ahead at all."""
+        ahead = evidence.log_z + self.log_prior(dag) - self.evidence.log_z - self.log_prior(self.now)
+        is_trusted = not {evidence.status, self.evidence.status} & {Status.UNTRUSTED, Status.INTERRUPTED}
+        is_smaller = self.dimension(dag) < self.dimension(self.now)
+        return len(dag.hidden) == len(self.now.hidden) and is_smaller and is_trusted and ahead > 0.0
 
     def _is_needed(self, more: Dag, its: Evidence, less: Dag, evidence: Evidence) -> tuple[bool, Summarised | None]:
         """Whether `more` is more probable than `less`, and the structure with summaries but for which it would be."""
