@@ -168,8 +168,8 @@ def _check_prior(problem: Problem, over_logits: bool) -> None:
     smallest = problem.pseudo.min(initial=1.0)
     if not over_logits and smallest < 1.0:
         raise PriorError(
-            f"laplace with basis='probability' needs λ ≥ 1, and the prior has λ = {smallest:g}: the posterior has no "
-            "mode over probabilities then; use λ ≥ 1, or basis='logit', which takes every λ > 0"
+            f"laplace in the basis probability needs λ ≥ 1, and the prior has λ = {smallest:g}: the posterior has no "
+            "mode over probabilities then; use λ ≥ 1, or the basis logit, which takes every λ > 0"
         )
 
 

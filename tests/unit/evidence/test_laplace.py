@@ -256,7 +256,7 @@ def test_refusals(monkeypatch):
         laplace(MODEL, table, basis="logitt")
     with pytest.raises(UnknownNameError, match=r"unknown curvature 'block'.*did you mean 'blocks'"):
         laplace(MODEL, table, curvature="block")
-    with pytest.raises(PriorError, match=r"needs λ ≥ 1, and the prior has λ = 0.5.*use λ ≥ 1, or basis='logit'"):
+    with pytest.raises(PriorError, match=r"needs λ ≥ 1, and the prior has λ = 0.5.*use λ ≥ 1, or the basis logit"):
         laplace(MODEL, table, basis="probability", prior=0.5)
     with pytest.raises(OptionError, match="'at' is not understood"):
         laplace(MODEL, table, at="ml")
