@@ -167,7 +167,8 @@ class _Invention:
             key = trial.dag.canonical()
             if key not in found or trial.gain > found[key].gain:
                 found[key] = trial
-        return sorted(found.values(), key=lambda trial: (-trial.gain, str(trial.dag)))[: self.rules.refined]
+        ranked = sorted(found.values(), key=lambda trial: (-trial.gain, str(trial.dag)))[: self.rules.refined]
+        return [trial if self.clock.is_over else trials.searched(trial) for trial in ranked]
 
     def attempts(
         self, trials: LocalTrials, proposals: Sequence[Proposal], enough: float, quick: bool

@@ -8,7 +8,7 @@ the new variable is searched again on their columns, and the proposal is refined
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from lurking.errors import CycleError, StructureError, TooLarge
@@ -16,6 +16,7 @@ from lurking.graph.dag import Dag
 from lurking.search.cardinality import scan_states
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import around
+from lurking.search.direct import direct_search
 from lurking.search.families import FamilyScores
 from lurking.search.greedy import ClimbRules, climb
 from lurking.search.judge import Judge
@@ -29,6 +30,8 @@ LEAST_NEIGHBOURS = 3
 """A hidden variable with two neighbours only restates their table."""
 ROUNDS = 8
 RESTARTS = 3
+MOST_DIRECT = 5
+"""Neighbours of a new variable up to which all single moves among them are tried fit by fit."""
 QUICK_ROUNDS = 3
 QUICK_STATES = 3
 
@@ -97,6 +100,58 @@ class LocalTrials:
             return None
         left = tuple(name for name in proposal.invented if name in dag.hidden)
         return None if whole is None or not left else LocalTrial(whole, proposal.source, left, cheap - base)
+
+    def searched(self, trial: LocalTrial) -> LocalTrial:
+        """Return a trial after direct search among the neighbours of its hidden variable, where they are few.
+
+        A hidden variable that structural EM lets say one thing seldom learns to say another one, since all expected
+        counts speak for the first. So every move is fitted anew, from the arcs of the trial and from the hidden
+        variable as the only parent of all its neighbours.
+        """
+        name = trial.invented[0]
+        near = around(trial.dag, name)
+        if len(trial.invented) > 1 or len(near) > MOST_DIRECT or any(node in trial.dag.hidden for node in near):
+            return trial
+        known = self.notebook.recall("direct", self.current, trial.dag)
+        if known is None:
+            best = self._searched(trial.dag, name, near)
+            known = {} if best is None else {"structure": best[0].to_text(), "gain": best[1]}
+            if not self.judge.stop.is_set:
+                self.notebook.note(known, "direct", self.current, trial.dag)
+        if not known or not known["gain"] > 0.0:
+            return trial
+        return replace(trial, dag=Dag.parse(known["structure"]), gain=trial.gain + known["gain"])
+
+    def _searched(self, dag: Dag, name: str, near: set[str]) -> tuple[Dag, float] | None:
+        """Return the structure with the best arcs found among some columns and a hidden variable, and their gain."""
+        inside = _restricted(dag, {*near, name})
+        star = Dag(inside.nodes, [(name, node) for node in inside.nodes if node != name], inside.hidden)
+        judge = self.judge_of(inside)
+        rules = _restricted_rules(self.constraints, inside)
+        found = []
+        for start in (inside, star):
+            limits = rules.extended(start)
+            if judge.stop.is_set or not limits.holds(start):
+                continue
+            found.append(
+                direct_search(
+                    judge.table,
+                    start,
+                    constraints=limits,
+                    patience=0,
+                    prior=judge.prior,
+                    restarts=RESTARTS,
+                    seed=judge.seed,
+                    stop=judge.stop,
+                    workers=1,
+                ).best
+            )
+        found = [each for each in found if has_enough_neighbours(each)]
+        best = max(found, key=judge.cheap, default=None)
+        whole = None if best is None else self.transplanted(best, near)
+        if best is None or whole is None or not self.constraints.extended(whole).holds(whole):
+            return None
+        return whole, judge.cheap(best) - judge.cheap(inside)
 
     def concerned(self, proposal: Proposal) -> set[str]:
         """Return the nodes of the current structure that a proposal touches, and those joined with two of them."""
