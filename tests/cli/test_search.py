@@ -70,7 +70,8 @@ def test_the_kept_structure_is_marked_and_explained(done, folder):
     lines = outcome.out.splitlines()
     assert lines[0] == "A B C D h1[2]; A -> h1; h1 -> B C D"
     assert lines[1].startswith("prior 1.0: ln p(data | structure) = ")
-    rows = lines[lines.index("") + 3 : lines.index("", 3)]
+    begin = lines.index("")
+    rows = lines[begin + 3 : lines.index("", begin + 1)]
     assert rows[0].startswith("  A -> h1[3] -> B C D ")
     assert [row.split("  ")[0] for row in rows if row.startswith("* ")] == ["* A -> h1[2] -> B C D", rows[-1]]
     assert rows[-1].startswith("* is kept: the first row is ahead by ")
@@ -130,7 +131,38 @@ def test_a_hidden_variable_that_is_not_needed_is_named(done, folder):
     outcome = done(*words)
     assert "h1" not in outcome.out.splitlines()[0]
     assert "not needed: " in outcome.out
-    assert "summaries of parents do as well: c given a × b in 2 groups" in outcome.out
-    (outdone,) = done(*words, "--json").json["outdone"]
-    assert outdone["by"]["summaries"][0]["groups"] == [{"parents": ["a", "b"], "count": 2}]
+    assert "without it by c given a × b in 2 groups" in outcome.out
+    assert "c has the parents a, b" in outcome.out
+    assert "groups of a × b: (" in outcome.out
+    document = done(*words, "--json").json
+    assert document["prior"]["kind"] == "symmetric"
+    (outdone,) = document["outdone"]
+    (grouping,) = outdone["by"]["summaries"][0]["groupings"]
+    assert grouping["parents"] == ["a", "b"]
+    low = [[x, y] for x in (0, 1) for y in (0, 1)]
+    assert sorted(map(sorted, grouping["groups"]))[0] == low
     assert outdone["by"]["gain"] > 10.0
+    assert outdone["by"]["log_z"] > outdone["log_z"]
+    assert float(document["hidden_probabilities"]["0"]) > 0.99
+
+
+def test_a_search_that_ends_early_does_not_say_that_nothing_is_hidden(done, answers):
+    out = done("search", "answers.csv", "--hidden", "1", "--time-limit", "1e-6", *QUICK).out
+    assert "no structure with a hidden variable was judged before the search ended" in out
+    assert "number of hidden variables" not in out
+
+
+def test_long_names_are_wrapped_with_an_indent(done, folder):
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    kind = rng.random(300) < 0.5
+    names = [f"a_rather_long_question_{k}" for k in range(6)]
+    rows = [[int(rng.random() < (0.9 if k else 0.1)) for _ in names] for k in kind]
+    text = ",".join(names) + "\n" + "\n".join(",".join(map(str, row)) for row in rows) + "\n"
+    (folder / "long.csv").write_text(text)
+    lines = done("search", "long.csv", "--hidden", "1", *QUICK).out.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("  hidden variables"))
+    end = next(k for k, line in enumerate(lines) if k > start and not line.strip())
+    assert any(line.startswith("      a_rather") for line in lines[start:end])
+    assert not any(line.startswith("a_rather") for line in lines[start:end])

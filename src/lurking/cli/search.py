@@ -11,8 +11,8 @@ import typer
 from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.cli.interrupts import noted_in
+from lurking.cli.search_output import print_search, result_value, search_content
 from lurking.errors import DataError, OptionError
-from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import BDeuPrior, Prior
@@ -21,10 +21,7 @@ from lurking.report.structures import plot_structure
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Bar
 from lurking.runtime.store import Store
-from lurking.search.api import SearchResult
 from lurking.search.api import search as search_structures
-from lurking.search.contenders import Trial, hidden_part, value_of, why_not_first
-from lurking.search.posterior import StructurePosterior
 
 ArcsOption = list[str] | None
 
@@ -126,11 +123,12 @@ def search(
         result = search_structures(table, store=store, progress=bar, stop=stop, **choices)
     if json:
         about = {"data": out.data_content(data, table), "seed": seed}
-        out.print_json("search", about | _content(result) | {"picture": None if picture is None else str(picture)})
+        about |= {"prior": choices["prior"].describe(), "picture": None if picture is None else str(picture)}
+        out.print_json("search", about | search_content(result, table))
     else:
-        _print(result, prior)
+        print_search(result, table, prior)
     if picture is not None:
-        save_figure(plot_structure(result.best, f"ln p(data | structure) = {_value(result)}"), str(picture))
+        save_figure(plot_structure(result.best, f"ln p(data | structure) = {result_value(result)}"), str(picture))
         if not json:
             out.say(f"picture: {picture}")
     if result.status is Status.INTERRUPTED:
@@ -182,93 +180,3 @@ def _place(folder: Path | None) -> Path | None:
     path = folder / "structure.png"
     check_picture(path)
     return path
-
-
-def _value(result: SearchResult) -> str:
-    return f"{result.score:.2f} exact" if result.evidence is None else value_of(result.evidence)
-
-
-def _print(result: SearchResult, prior: str) -> None:
-    """Print the structure that is kept, the prior of its tables (the word of --prior), and all that were judged."""
-    out.say(str(result.best))
-    out.say(f"prior {prior}: ln p(data | structure) = {_value(result)}; {result.status.sentence}")
-    if result.posterior is not None:
-        _print_posterior(result.posterior, result.best, result.structure_prior)
-    for trial in result.outdone:
-        out.say()
-        out.say(f"not needed: {hidden_part(trial.dag)}, {value_of(trial.evidence)}")
-        out.say(f"summaries of parents do as well: {trial.outdone_by}")
-
-
-def _print_posterior(posterior: StructurePosterior, best: Dag, prior: StructurePrior | None) -> None:
-    out.say()
-    ranked = posterior.ranked()
-    rows = [
-        [
-            ("* " if candidate.dag == best else "  ") + candidate.name,
-            str(len(candidate.dag.edges)),
-            value_of(candidate.evidence),
-            out.probability(candidate.probability),
-        ]
-        for candidate in ranked
-    ]
-    header = ["  hidden variables", "arcs", "ln p(data | structure)", "p(structure | data)"]
-    out.print_table(f"structures that were judged, structure prior {prior}; * is the one above", header, rows)
-    kept = next((candidate for candidate in ranked if candidate.dag == best), None)
-    if kept is not None and kept is not ranked[0]:
-        out.say(f"* is kept: {why_not_first(kept, ranked[0])}")
-    out.say()
-    rows = [[str(count), out.probability(value)] for count, value in posterior.hidden_probabilities().items()]
-    out.print_table("number of hidden variables, among these", ["hidden", "probability"], rows)
-
-
-def _content(result: SearchResult) -> dict[str, Any]:
-    """Return the result for a JSON document."""
-    content: dict[str, Any] = {
-        "structure": str(result.best),
-        "edges": [list(edge) for edge in result.best.edges],
-        "hidden": dict(result.best.hidden),
-        "score": result.score,
-        "scored_by": result.scored_by,
-        "status": result.status.name,
-        "status_sentence": result.status.sentence,
-    }
-    if result.posterior is None or result.evidence is None:
-        return content
-    contenders = [
-        {
-            "name": candidate.name,
-            "structure": str(candidate.dag),
-            "hidden_part": hidden_part(candidate.dag),
-            "probability": candidate.probability,
-            "is_kept": candidate.dag == result.best,
-            **out.evidence_content(candidate.evidence),
-        }
-        for candidate in result.posterior.ranked()
-    ]
-    counts = {str(count): value for count, value in result.posterior.hidden_probabilities().items()}
-    return content | {
-        "evidence": out.evidence_content(result.evidence),
-        "structure_prior": str(result.structure_prior),
-        "contenders": contenders,
-        "hidden_probabilities": counts,
-        "outdone": [_outdone(trial) for trial in result.outdone],
-    }
-
-
-def _outdone(trial: Trial) -> dict[str, Any]:
-    """Return a structure that summaries outdo, and these, for a JSON document."""
-    content = {"structure": str(trial.dag), **out.evidence_content(trial.evidence)}
-    if trial.outdone_by is None:
-        return content
-    summaries = [
-        {
-            "node": summary.node,
-            "groups": [{"parents": list(names), "count": count} for names, count in summary.groups],
-            "gain": summary.gain,
-        }
-        for summary in trial.outdone_by.summaries
-    ]
-    return content | {
-        "by": {"structure": str(trial.outdone_by.dag), "summaries": summaries, "gain": trial.outdone_by.gain}
-    }

@@ -23,23 +23,41 @@ MOST_DIFFERENCES = 3
 
 
 @dataclass(frozen=True)
+class Outdone:
+    """Why a structure with more evidence is not kept: one with fewer hidden variables is as probable with summaries.
+
+    by : that structure, its summaries and what they gain; rival : the same for the structure that is outdone.
+    advantage : how much more `by` gains, its prior probability counted in; log_z : ln p(data) with the summaries.
+    """
+
+    by: Summarised
+    rival: Summarised
+    advantage: float
+    log_z: float
+
+    def __str__(self) -> str:
+        against = f", {self.rival.gain:+.1f} nats with the hidden variable" if self.rival.gain else ""
+        return f"{self.log_z:.2f} without it by {self.by}{against}"
+
+
+@dataclass(frozen=True)
 class Trial:
     """One structure that was judged: how it came about, its evidence, and whether it became the best.
 
     outdone_by : a structure with fewer hidden variables that summaries of parents make as probable. What is outdone is
-        not kept, or was kept for a while, and is not part of the posterior.
+        not kept, or was kept for a while.
     """
 
     dag: Dag
     source: str
     evidence: Evidence
     is_kept: bool
-    outdone_by: Summarised | None = None
+    outdone_by: Outdone | None = None
 
     def __str__(self) -> str:
         verdict = "kept" if self.is_kept else "not kept"
         if self.outdone_by is not None:
-            verdict = f"{verdict}, summaries do as well: {self.outdone_by}"
+            verdict = f"{verdict}, not needed: {self.outdone_by}"
         return f"{hidden_part(self.dag)} ({self.source}): {value_of(self.evidence)}, {verdict}"
 
 
@@ -104,19 +122,19 @@ def worth_sampling(ranked: Sequence[Refined]) -> list[Refined]:
     return result
 
 
-def posterior_over(history: Sequence[Trial], log_prior: Callable[[Dag], float]) -> StructurePosterior:
+def posterior_over(history: Sequence[Trial], log_weight: Callable[[Trial], float]) -> StructurePosterior:
     """Return the posterior over the best structures that were judged, the best of each number of hidden variables too.
 
-    All are exact or sampled, so none is a bound set against a value. Those that summaries outdo are left out.
+    All are exact or sampled, so none is a bound set against a value.
     """
-    compared = (trial for trial in history if trial.outdone_by is None)
-    ranked = sorted(compared, key=lambda trial: -(trial.evidence.log_z + log_prior(trial.dag)))
+    weights = {id(trial): log_weight(trial) for trial in history}
+    ranked = sorted(history, key=lambda trial: -(trial.evidence.log_z + weights[id(trial)]))
     leaders = {len(trial.dag.hidden): trial for trial in reversed(ranked)}
     kept = ranked[:MOST_CONTENDERS]
     kept += [trial for trial in leaders.values() if trial not in kept]
     dags, evidences = [trial.dag for trial in kept], [trial.evidence for trial in kept]
-    weights = [log_prior(dag) for dag in dags]
-    return StructurePosterior.from_evidence("ais", contender_names(dags), dags, evidences, log_prior=weights)
+    log_prior = [weights[id(trial)] for trial in kept]
+    return StructurePosterior.from_evidence("ais", contender_names(dags), dags, evidences, log_prior=log_prior)
 
 
 def around(dag: Dag, name: str) -> set[str]:
@@ -174,7 +192,8 @@ def why_not_first(kept: Candidate, first: Candidate) -> str:
 
 
 def value_of(evidence: Evidence) -> str:
-    """Return the value with its error, and whether it is exact or sampled."""
+    """Return the value with its error, and whether it is exact, sampled, or sampled and not to be trusted."""
     if not evidence.std_error:
         return f"{evidence.log_z:.2f} exact"
-    return f"{evidence.log_z:.2f} ± {evidence.std_error:.2f} sampled"
+    how = "untrusted" if evidence.status is Status.UNTRUSTED else "sampled"
+    return f"{evidence.log_z:.2f} ± {evidence.std_error:.2f} {how}"

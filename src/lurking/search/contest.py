@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import final
 
@@ -12,27 +13,31 @@ from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import prior_of_every_structure
 from lurking.search.constraints import Constraints
-from lurking.search.contenders import START, Trial, posterior_over
+from lurking.search.contenders import START, Outdone, Trial, around, posterior_over
 from lurking.search.judge import Judge, is_better
 from lurking.search.posterior import StructurePosterior
 from lurking.search.structural_em import completion_of
-from lurking.search.summaries import Summarised, best_summarised
+from lurking.search.summaries import best_summarised, summarised
 from lurking.search.surgery import dimension
+
+NEGLIGIBLE = 15.0
+"""Nats below the structure that is kept at which one with more hidden variables needs no check of its summaries."""
 
 
 @final
 class Contest:
     """Keeps a structure until another one is more probable by more than the errors of evidence leave open.
 
-    Of two with as many hidden variables the one with fewer parameters need only be ahead.
-    One with more hidden variables must be so too when the tables of the other one that it does without may be
-    summarised (`lurking.search.summaries`).
+    Of two with as many hidden variables the one with fewer parameters need only be ahead. One with more hidden
+    variables must be more probable by plain tables, and also when both structures may have summaries in their tables
+    (`lurking.search.summaries`).
     """
 
     def __init__(self, judge: Judge, structure_prior: StructurePrior, constraints: Constraints) -> None:
         self.judge, self.structure_prior, self.constraints = judge, structure_prior, constraints
         self.history: list[Trial] = []
         self.current: Dag | None = None
+        self._advantages: dict[tuple[Dag, Dag], Outdone | None] = {}
 
     @property
     def now(self) -> Dag:
@@ -69,55 +74,98 @@ class Contest:
         as many and fewer parameters if it is ahead at all. None with less evidence than a start is, whatever the prior
         says.
         """
-        outdone_by: Summarised | None = None
+        trial = Trial(dag, source, evidence, False)
         if self.current is None:
             is_kept = True
-        elif self.is_below_start(evidence):
+        elif self.is_below_start(evidence) or evidence.status is Status.INTERRUPTED:
             is_kept = False
         elif simpler and len(dag.hidden) < len(self.now.hidden):
-            is_needed, summarised = self._is_needed(self.now, self.evidence, dag, evidence)
-            is_kept = not is_needed
-            if summarised is not None:
-                self._outdo(self.now, summarised)
+            kept = next(each for each in reversed(self.history) if each.is_kept)
+            is_kept = not self._is_ahead(kept, trial)
+            if not is_kept and (outdone := self._outdone(kept, trial)) is not None:
+                is_kept = True
+                self.history = [replace(each, outdone_by=outdone) if each is kept else each for each in self.history]
         else:
-            is_kept, outdone_by = self._is_needed(dag, evidence, self.now, self.evidence)
-            is_kept = is_kept or self._is_leaner(dag, evidence)
-        self.history.append(Trial(dag, source, evidence, is_kept, outdone_by))
+            is_kept, trial = self._challenged(trial)
+        self.history.append(replace(trial, is_kept=is_kept))
         if is_kept:
             self.current = dag
 
-    def _is_leaner(self, dag: Dag, evidence: Evidence) -> bool:
+    def _challenged(self, trial: Trial) -> tuple[bool, Trial]:
+        """Whether a structure takes the place of the one that is kept, and the trial with what outdoes it, if any."""
+        kept = next(each for each in reversed(self.history) if each.is_kept)
+        if not self._is_ahead(trial, kept) and not self._is_leaner(trial, kept):
+            return False, trial
+        rivals = [each for each in self.history if len(each.dag.hidden) < len(trial.dag.hidden)]
+        if rivals:
+            rival = max(rivals, key=lambda each: each.evidence.log_z + self.log_prior(each.dag))
+            outdone = self._outdone(trial, rival)
+            if outdone is not None or self.judge.stop.is_set:
+                return False, replace(trial, outdone_by=outdone)
+        return True, trial
+
+    def _is_ahead(self, trial: Trial, other: Trial, lift: float = 0.0) -> bool:
+        """Whether one is more probable by more than the errors leave open, `lift` being what the other gains."""
+        odds = self.log_prior(trial.dag) - self.log_prior(other.dag) - lift
+        return is_better(trial.evidence, other.evidence, odds)
+
+    def _is_leaner(self, trial: Trial, kept: Trial) -> bool:
         """Whether a structure has fewer parameters than the one kept, as many hidden variables, and is ahead at all."""
-        ahead = evidence.log_z + self.log_prior(dag) - self.evidence.log_z - self.log_prior(self.now)
-        is_trusted = not {evidence.status, self.evidence.status} & {Status.UNTRUSTED, Status.INTERRUPTED}
-        is_smaller = self.dimension(dag) < self.dimension(self.now)
-        return len(dag.hidden) == len(self.now.hidden) and is_smaller and is_trusted and ahead > 0.0
+        ahead = trial.evidence.log_z + self.log_prior(trial.dag) - kept.evidence.log_z - self.log_prior(kept.dag)
+        is_trusted = not {trial.evidence.status, kept.evidence.status} & {Status.UNTRUSTED, Status.INTERRUPTED}
+        is_smaller = self.dimension(trial.dag) < self.dimension(kept.dag)
+        return len(trial.dag.hidden) == len(kept.dag.hidden) and is_smaller and is_trusted and ahead > 0.0
 
-    def _is_needed(self, more: Dag, its: Evidence, less: Dag, evidence: Evidence) -> tuple[bool, Summarised | None]:
-        """Whether `more` is more probable than `less`, and the structure with summaries but for which it would be."""
-        odds = self.log_prior(more) - self.log_prior(less)
-        if not is_better(its, evidence, odds):
-            return False, None
-        if len(more.hidden) <= len(less.hidden):
-            return True, None
-        summarised = self._summarised(less, more)
-        if summarised is None or is_better(its, evidence, odds - summarised.gain):
-            return True, None
-        return False, summarised
+    def _outdone(self, more: Trial, less: Trial) -> Outdone | None:
+        """Return what outdoes a structure with more hidden variables when both may have summaries; None if nothing."""
+        found = self._with_summaries(less.dag, more.dag)
+        if found is None or self._is_ahead(more, less, found.advantage):
+            return None
+        return replace(found, log_z=less.evidence.log_z + found.by.gain)
 
-    def _summarised(self, less: Dag, more: Dag) -> Summarised | None:
-        """Return what summaries do for a structure where another one has more hidden variables."""
+    def advantage(self, less: Dag, more: Dag) -> float:
+        """Return how much more summaries do for the structure with fewer hidden variables, in nats of probability."""
+        found = self._with_summaries(less, more)
+        return 0.0 if found is None else found.advantage
+
+    def _with_summaries(self, less: Dag, more: Dag) -> Outdone | None:
+        """Return both structures with summaries in the tables that they do not share; None where that is too large.
+
+        Arcs among these nodes may change in the one with fewer hidden variables, since it was not searched for with
+        summaries.
+        """
+        key = (less, more)
+        if key not in self._advantages:
+            self._advantages[key] = self._compared(less, more)
+        return self._advantages[key]
+
+    def _compared(self, less: Dag, more: Dag) -> Outdone | None:
+        invented = [name for name in more.hidden if name not in less.nodes]
+        nodes = {node for name in invented for node in around(more, name)} | set(invented)
+        nodes |= {node for node in less.nodes if node not in more.nodes}
+        both = [node for node in less.nodes if node in more.nodes]
+        nodes |= {node for node in both if set(less.parents(node)) != set(more.parents(node))}
         prior = prior_of_every_structure(self.judge.prior)
         try:
+            rival = summarised(completion_of(self.judge.fit(more)), more, nodes, prior)
             completion = completion_of(self.judge.fit(less))
-            return best_summarised(completion, less, more, prior, self.constraints, self.judge.stop)
         except TooLarge:
             return None
+        by = best_summarised(completion, less, nodes, prior, self.constraints, self.judge.stop)
+        odds = self.log_prior(by.dag) - self.log_prior(less)
+        advantage = by.gain - rival.gain + odds if math.isfinite(odds) else 0.0
+        return Outdone(by, rival, max(advantage, 0.0), math.nan)
 
-    def _outdo(self, dag: Dag, summarised: Summarised) -> None:
-        """Note that a structure that was kept is not needed after all."""
-        self.history = [replace(trial, outdone_by=summarised) if trial.dag == dag else trial for trial in self.history]
+    def log_weight(self, trial: Trial) -> float:
+        """Return ln of the weight that evidence is multiplied with: p(m), and what summaries do beside the one kept."""
+        weight, ours = self.log_prior(trial.dag), self.log_prior(self.now)
+        if len(trial.dag.hidden) < len(self.now.hidden):
+            return weight + self.advantage(trial.dag, self.now)
+        is_near = trial.evidence.log_z + weight > self.evidence.log_z + ours - NEGLIGIBLE
+        if len(trial.dag.hidden) > len(self.now.hidden) and is_near:
+            return weight - self.advantage(self.now, trial.dag)
+        return weight
 
     def posterior(self) -> StructurePosterior:
         """Return the posterior over the structures that were judged."""
-        return posterior_over(self.history, self.log_prior)
+        return posterior_over(self.history, self.log_weight)

@@ -314,8 +314,10 @@ class _Invention:
             return
         self.announce(f"{len(dag.hidden)} hidden, sampling", 1)
         try:
-            if contest.history and self.judge.is_hopeless(dag, self.now):
-                return
+            if contest.history:
+                lift = contest.advantage(dag, self.now) if simpler else 0.0
+                if self.judge.is_hopeless(dag, self.now, lift):
+                    return
             evidence = self.judge.evidence(dag, self.rival(dag))
         except TooLarge:
             return

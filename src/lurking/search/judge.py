@@ -113,13 +113,14 @@ class Judge:
                 return glance
         return self._known(dag, full) or self._found(dag, full)
 
-    def is_hopeless(self, dag: Dag, rival: Dag) -> bool:
+    def is_hopeless(self, dag: Dag, rival: Dag, lift: float = 0.0) -> bool:
         """Whether the bound of a structure is so far below the evidence of another that sampling would not help.
 
-        The bound of the rival is below its evidence too; three times that, and `LOOSE` nats at least, is far.
+        The bound of the rival is below its evidence too; three times that, and `LOOSE` nats at least, is far. `lift` is
+        what else speaks for the structure.
         """
         evidence = self.evidence(rival).log_z
-        return self.cheap(dag) < evidence - max(LOOSE, 3.0 * (evidence - self.cheap(rival)))
+        return self.cheap(dag) + lift < evidence - max(LOOSE, 3.0 * (evidence - self.cheap(rival)))
 
     def _known(self, dag: Dag, effort: _Effort) -> Evidence | None:
         key = (dag.canonical(), effort)

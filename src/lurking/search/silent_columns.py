@@ -25,7 +25,7 @@ from lurking.graph.structure_priors import StructurePrior
 from lurking.kernels.reference.special import log_rising
 from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior
 from lurking.search.constraints import Constraints
-from lurking.search.contenders import Invented
+from lurking.search.contenders import Invented, Trial
 from lurking.search.greedy import Searched
 from lurking.types import FloatArray
 
@@ -149,13 +149,21 @@ class SetAside:
         candidates = tuple(
             replace(each, dag=self.structure(each.dag), evidence=whole(each.evidence)) for each in found.posterior
         )
-        history = (replace(each, dag=self.structure(each.dag), evidence=whole(each.evidence)) for each in found.history)
+
+        def trial(each: Trial) -> Trial:
+            outdone = each.outdone_by
+            if outdone is not None:
+                by = replace(outdone.by, dag=self.structure(outdone.by.dag))
+                rival = replace(outdone.rival, dag=self.structure(outdone.rival.dag))
+                outdone = replace(outdone, by=by, rival=rival, log_z=outdone.log_z + share)
+            return replace(each, dag=self.structure(each.dag), evidence=whole(each.evidence), outdone_by=outdone)
+
         return replace(
             found,
             best=self.structure(found.best),
             evidence=whole(found.evidence),
             posterior=replace(found.posterior, candidates=candidates),
-            history=tuple(history),
+            history=tuple(trial(each) for each in found.history),
             structure_prior=given or found.structure_prior,
         )
 

@@ -2,17 +2,17 @@
 
 A table with a row for every configuration of its parents is wasteful where many rows are alike. A hidden variable
 between parents and child then saves parameters without being a cause of anything: it stands for a function of the
-parents. So where a hidden variable is judged, the structure without it is given tables in which some parents, taken
-together, count by the group of their joint states alone. The parameters of such a table are integrated out in closed
-form, and the partition into groups has a prior that is paid for. Decision graphs (Chickering, Heckerman & Meek 1997)
-are tables of this kind.
+parents. So where a hidden variable is judged, the structures with and without it are also compared with tables in which
+some parents, taken together, count by the group of their joint states alone. The parameters of such a table are
+integrated out in closed form, and the partition into groups has a prior that is paid for. Decision graphs (Chickering,
+Heckerman & Meek 1997) are tables of this kind.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -35,78 +35,93 @@ MOST_JOINT_STATES = 32
 MOST_CONFIGURATIONS = 512
 """Rows of a table that is summarised; larger ones are left as they are."""
 PATIENCE = 5
+"""Steps without a new best before the climb among structures with summaries ends."""
+
+Configuration = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Parents taken together, and the groups of their joint states, each a tuple of (state of each parent …)."""
+
+    parents: tuple[str, ...]
+    groups: tuple[tuple[Configuration, ...], ...]
+
+    def __str__(self) -> str:
+        if len(self.groups) == 1:
+            return f"nothing of {' and '.join(self.parents)}"
+        return f"{' × '.join(self.parents)} in {len(self.groups)} groups"
 
 
 @dataclass(frozen=True)
 class Summary:
     """A family whose table has fewer rows, since the joint states of some parents count by their groups alone.
 
-    groups : the parents taken together, and in how many groups their joint states are.
-    gain : ln p(counts, groups) − ln p(counts), with the prior of the groups in it.
+    gain : ln p(counts, groupings) − ln p(counts), with the prior of the groupings in it.
     """
 
     node: str
-    groups: tuple[tuple[tuple[str, ...], int], ...]
+    groupings: tuple[Grouping, ...]
     gain: float
 
     def __str__(self) -> str:
-        parts = [
-            f"{' × '.join(names)} in {count} groups" if count > 1 else f"nothing of {' and '.join(names)}"
-            for names, count in self.groups
-        ]
-        return f"{self.node} given {', '.join(parts)} (+{self.gain:.1f})"
+        return f"{self.node} given {', '.join(map(str, self.groupings))}"
 
 
 @dataclass(frozen=True)
 class Summarised:
-    """A structure with summaries in its tables, and how much more probable it makes the data than a plain one."""
+    """A structure with summaries in its tables, and how much more probable it makes the data than the plain one.
+
+    `gain` counts arcs that differ from those of the plain structure as well.
+    """
 
     dag: Dag
     summaries: tuple[Summary, ...]
     gain: float
 
     def __str__(self) -> str:
-        return f"{'; '.join(map(str, self.summaries))}, +{self.gain:.1f} in all"
+        what = "; ".join(map(str, self.summaries)) or "other arcs"
+        return f"{what} ({self.gain:+.1f} nats)"
+
+
+def summarised(
+    completion: Completion, dag: Dag, nodes: Collection[str], prior: SymmetricPrior | BDeuPrior
+) -> Summarised:
+    """Return a structure with the best summaries in the tables of some nodes.
+
+    completion : the data completed by a fit of the structure. Counts are exact where a family is observed; else the
+        gain is that of the completed data.
+    """
+    scorer = SummarisedScores(completion, prior, nodes)
+    found = scorer.summaries_of(dag)
+    return Summarised(dag, found, math.fsum(summary.gain for summary in found))
 
 
 def best_summarised(
     completion: Completion,
     dag: Dag,
-    other: Dag,
+    nodes: Collection[str],
     prior: SymmetricPrior | BDeuPrior,
     constraints: Constraints,
     stop: StopFlag,
 ) -> Summarised:
-    """Return the best structure with summaries that is found from `dag` by arcs among the neighbours of hidden nodes.
+    """Return the best structure with summaries in the tables of some nodes that changed arcs among them lead to.
 
-    completion : the data completed by a fit of `dag`, so counts are exact where a family is observed, and else the gain
-        is an expected one, below the true one.
-    other : the structure with more hidden variables. What its new ones are joined with may be joined differently, and
-        tables that it has too are left as they are, since it could have their summaries as well.
+    constraints : those on the columns.
     """
-    invented = [name for name in other.hidden if name not in dag.nodes]
-    near = {node for name in invented for node in (*other.parents(name), *other.children(name))}
-    changed = {node for node in dag.nodes if node in other.nodes and set(dag.parents(node)) != set(other.parents(node))}
-    scorer = SummarisedScores(completion, prior, other)
-    plain = score_of(scorer.plain, dag)
-    rules = constraints.extended(dag).only_among((near | changed) & set(dag.observed), dag)
+    scorer = SummarisedScores(completion, prior, nodes)
+    rules = constraints.extended(dag).only_among(set(nodes) & set(dag.observed), dag)
     found = climb(scorer, dag, rules, ClimbRules(patience=PATIENCE, stop=stop))
-    place = {name: k for k, name in enumerate(scorer.variables)}
-    families = (
-        (place[name], tuple(sorted(place[parent] for parent in found.best.parents(name)))) for name in dag.nodes
-    )
-    summaries = (scorer.summary(*family) for family in families)
-    return Summarised(found.best, tuple(each for each in summaries if each is not None), found.score - plain)
+    return Summarised(found.best, scorer.summaries_of(found.best), found.score - score_of(scorer.plain, dag))
 
 
 @final
 class SummarisedScores(OneByOne):
-    """A `FamilyScorer` whose tables are summarised where that gains and `other` has not the same table."""
+    """A `FamilyScorer` on expected counts that summarises the tables of `nodes` where that gains."""
 
-    def __init__(self, completion: Completion, prior: SymmetricPrior | BDeuPrior, other: Dag) -> None:
+    def __init__(self, completion: Completion, prior: SymmetricPrior | BDeuPrior, nodes: Collection[str]) -> None:
         self.plain = ExpectedScores(completion, "vb", prior)
-        self._completion, self._prior = completion, prior
-        self._shared = {name: set(other.parents(name)) for name in other.nodes}
+        self._completion, self._prior, self._nodes = completion, prior, frozenset(nodes)
         self._summaries: dict[Family, Summary | None] = {}
 
     @property
@@ -130,30 +145,40 @@ class SummarisedScores(OneByOne):
         return self.plain.score(node, parents) + (0.0 if summary is None else summary.gain)
 
     def summary(self, node: int, parents: tuple[int, ...]) -> Summary | None:
-        """Return the best summary of the parents in one family, None where none gains or the table is shared."""
+        """Return the best summary of the parents in one family, None where none gains."""
         family = (node, parents)
         if family not in self._summaries:
             self._summaries[family] = self._found(node, parents)
         return self._summaries[family]
 
+    def summaries_of(self, dag: Dag) -> tuple[Summary, ...]:
+        """Return the summaries of all tables of a structure."""
+        place = {name: k for k, name in enumerate(self.variables)}
+        families = ((place[name], tuple(sorted(place[parent] for parent in dag.parents(name)))) for name in dag.nodes)
+        found = (self.summary(*family) for family in families)
+        return tuple(summary for summary in found if summary is not None)
+
     def _found(self, node: int, parents: tuple[int, ...]) -> Summary | None:
-        name, above = self.variables[node], [self.variables[parent] for parent in parents]
+        name = self.variables[node]
         sizes = [self.cardinalities[k] for k in (*parents, node)]
-        is_shared = self._shared.get(name) == set(above)
-        if is_shared or not parents or math.prod(sizes[:-1]) > MOST_CONFIGURATIONS:
+        if name not in self._nodes or not parents or math.prod(sizes[:-1]) > MOST_CONFIGURATIONS:
             return None
         counts = self._completion.table([*parents, node]).reshape(sizes)
-        summary = _summarised(name, above, counts, self._prior)
+        summary = best_summary(name, [self.variables[parent] for parent in parents], counts, self._prior)
         return summary if summary.gain > 0.0 else None
 
 
-def _summarised(node: str, parents: Sequence[str], counts: FloatArray, prior: SymmetricPrior | BDeuPrior) -> Summary:
+def best_summary(node: str, parents: Sequence[str], counts: FloatArray, prior: SymmetricPrior | BDeuPrior) -> Summary:
     """Group the states of one parent, or the joint states of two, in the best way, as long as that gains.
 
     counts : (r of each parent …, r of the node). Groups of states take the place of the parents that they are made of.
-    A priori it ends after every step with probability 1/2, and otherwise every choice of parents is as probable.
+    Each step has the prior 1 / (2 C (J − 1) S(J, k)): it ends before with probability 1/2, each of the C choices of one
+    or two parents is as probable, and so is every k < J and every partition of their J joint states into k groups. The
+    masses of all sequences of steps sum to at most 1.
     """
+    # Names of the parents that each axis stands for, and for each of its states the configurations behind it.
     names: list[tuple[str, ...]] = [(name,) for name in parents]
+    cells: list[list[tuple[Configuration, ...]]] = [[((k,),) for k in range(size)] for size in counts.shape[:-1]]
     is_grouped = [False] * len(names)
     total = 0.0
     while True:
@@ -163,52 +188,66 @@ def _summarised(node: str, parents: Sequence[str], counts: FloatArray, prior: Sy
         gain = found[place][0] - math.log(2.0 * len(choices))
         if gain <= 0.0:
             break
-        total, counts, chosen = total + gain, found[place][1], choices[place]
-        others = [k for k in range(len(names)) if k not in chosen]
-        names = [tuple(name for k in chosen for name in names[k]), *(names[k] for k in others)]
-        is_grouped = [True, *(is_grouped[k] for k in others)]
-    groups = zip(names, counts.shape[:-1], is_grouped, strict=True)
-    return Summary(node, tuple((together, count) for together, count, grouped in groups if grouped), total)
+        _, groups, counts = found[place]
+        total, chosen = total + gain, choices[place]
+        rest = [k for k in range(len(names)) if k not in chosen]
+        joint = [_together(states) for states in itertools.product(*(cells[k] for k in chosen))]
+        cells = [
+            [tuple(itertools.chain(*(joint[state] for state in group))) for group in groups],
+            *(cells[k] for k in rest),
+        ]
+        names = [tuple(name for k in chosen for name in names[k]), *(names[k] for k in rest)]
+        is_grouped = [True, *(is_grouped[k] for k in rest)]
+    made = zip(names, cells, is_grouped, strict=True)
+    return Summary(
+        node, tuple(Grouping(together, tuple(groups)) for together, groups, grouped in made if grouped), total
+    )
+
+
+def _together(states: Sequence[tuple[Configuration, ...]]) -> tuple[Configuration, ...]:
+    """Return the configurations behind a joint state, those of its parts put one after the other."""
+    return tuple(tuple(itertools.chain(*parts)) for parts in itertools.product(*states))
 
 
 def best_grouping(
     counts: FloatArray, chosen: Sequence[int], prior: SymmetricPrior | BDeuPrior
-) -> tuple[float, FloatArray]:
-    """Return ln p(counts, groups) − ln p(counts) of the best grouping met, and the counts by group.
+) -> tuple[float, list[list[int]], FloatArray]:
+    """Return ln p(counts, groups) − ln p(counts) of the best grouping met, the groups, and the counts by group.
 
     counts : (parents …, node); chosen : the axes whose J joint states are put into k < J groups. The two groups that
-    gain most are merged, again and again (J − 1 merges). Every k is as probable a priori as every other, and so is
-    every partition into k groups: ln p(groups) = −ln (J − 1) − ln S(J, k), S the Stirling number of the second kind.
+    gain most are merged, again and again (J − 1 merges). ln p(groups) = −ln (J − 1) − ln S(J, k), S the Stirling number
+    of the second kind.
     """
     width = counts.shape[-1]
-    groups = np.moveaxis(counts, chosen, range(len(chosen)))
-    rest = groups.shape[len(chosen) : -1]
-    groups = groups.reshape(-1, math.prod(rest), width)
-    n_states = len(groups)
+    cells = np.moveaxis(counts, chosen, range(len(chosen)))
+    other_parents = cells.shape[len(chosen) : -1]
+    cells = cells.reshape(-1, math.prod(other_parents), width)
+    n_states, n_others = cells.shape[:2]
+    groups = [[state] for state in range(n_states)]
     if not 1 < n_states <= MOST_JOINT_STATES:
-        return -math.inf, counts
-    others = groups.shape[1]
+        return -math.inf, groups, counts
 
-    def value(cells: FloatArray, n_groups: int) -> FloatArray:
-        """Return Σ over the rows of ln p(counts of a row), (…,) of cells (…, rows, states)."""
-        pseudo = _pseudo_count(prior, width, n_groups * others)
-        rows = log_rising(np.full(cells.shape[:-1], width * pseudo), cells.sum(axis=-1))
-        return np.asarray((log_rising(np.full(cells.shape, pseudo), cells).sum(axis=-1) - rows).sum(axis=-1))
+    def value(rows: FloatArray, n_groups: int) -> FloatArray:
+        """Return Σ over the rows of ln p(counts of a row), (…,) of rows (…, other parents, states)."""
+        pseudo = _pseudo_count(prior, width, n_groups * n_others)
+        totals = log_rising(np.full(rows.shape[:-1], width * pseudo), rows.sum(axis=-1))
+        return np.asarray((log_rising(np.full(rows.shape, pseudo), rows).sum(axis=-1) - totals).sum(axis=-1))
 
-    start = float(value(groups, n_states).sum())
-    best, best_groups = -math.inf, groups
-    while len(groups) > 1:
-        first, second = np.triu_indices(len(groups), 1)
-        alone = value(groups, len(groups) - 1)
-        merged = value(groups[first] + groups[second], len(groups) - 1) - alone[first] - alone[second]
-        place = int(merged.argmax())
-        groups = np.concatenate([groups, (groups[first[place]] + groups[second[place]])[None]])
-        groups = np.delete(groups, [first[place], second[place]], axis=0)
-        log_prior = -math.log(n_states - 1.0) - math.log(float(stirling2(n_states, len(groups))))
-        gain = float(value(groups, len(groups)).sum()) - start + log_prior
+    plain = float(value(cells, n_states).sum())
+    best, best_groups, best_cells = -math.inf, groups, cells
+    while len(cells) > 1:
+        first, second = np.triu_indices(len(cells), 1)
+        alone = value(cells, len(cells) - 1)
+        merged = value(cells[first] + cells[second], len(cells) - 1) - alone[first] - alone[second]
+        one, two = (int(index[merged.argmax()]) for index in (first, second))
+        left = [k for k in range(len(cells)) if k not in (one, two)]
+        groups = [*(groups[k] for k in left), groups[one] + groups[two]]
+        cells = np.concatenate([cells[left], (cells[one] + cells[two])[None]])
+        log_prior = -math.log(n_states - 1.0) - math.log(float(stirling2(n_states, len(cells))))
+        gain = float(value(cells, len(cells)).sum()) - plain + log_prior
         if gain > best:
-            best, best_groups = gain, groups
-    return best, best_groups.reshape(len(best_groups), *rest, width)
+            best, best_groups, best_cells = gain, groups, cells
+    return best, best_groups, best_cells.reshape(len(best_cells), *other_parents, width)
 
 
 def _pseudo_count(prior: SymmetricPrior | BDeuPrior, states: int, rows: int) -> float:
