@@ -124,12 +124,14 @@ class LocalTrials:
 
     def _searched(self, dag: Dag, name: str, near: set[str]) -> tuple[Dag, float] | None:
         """Return the structure with the best arcs found among some columns and a hidden variable, and their gain."""
-        inside = _restricted(dag, {*near, name})
-        star = Dag(inside.nodes, [(name, node) for node in inside.nodes if node != name], inside.hidden)
+        wider = {node for node in dag.observed if len(around(dag, node) & near) >= 2} | near
+        nodes = wider if len(wider) <= MOST_DIRECT else near
+        inside = _restricted(dag, {*nodes, name})
+        star = Dag(inside.nodes, [(name, node) for node in inside.nodes if node in near], inside.hidden)
         judge = self.judge_of(inside)
         rules = _restricted_rules(self.constraints, inside)
         found = []
-        for start in (inside, star):
+        for start in dict.fromkeys([inside, star, star.with_hidden({name: 2})]):
             limits = rules.extended(start)
             if judge.stop.is_set or not limits.holds(start):
                 continue
@@ -148,7 +150,7 @@ class LocalTrials:
             )
         found = [each for each in found if has_enough_neighbours(each)]
         best = max(found, key=judge.cheap, default=None)
-        whole = None if best is None else self.transplanted(best, near)
+        whole = None if best is None else self.transplanted(best, nodes)
         if best is None or whole is None or not self.constraints.extended(whole).holds(whole):
             return None
         return whole, judge.cheap(best) - judge.cheap(inside)

@@ -106,9 +106,14 @@ class Proposer:
         for hidden in dag.hidden:
             children = tuple(child for child in dag.children(hidden) if child not in dag.hidden)
             for _, moved in itertools.islice(self._halves(children), MOST_SPLITS):
+                source = f"children of {hidden} in two groups"
                 for connected in (True, False):
                     made = surgery.with_split_hidden(dag, hidden, moved, name, connected)
-                    yield Proposal(made, f"children of {hidden} in two groups", (name,))
+                    yield Proposal(made, source, (name,))
+                if dag.hidden[hidden] > 2:
+                    # Many states may stand for the joint states of two variables with few.
+                    made = surgery.with_split_hidden(dag, hidden, moved, name)
+                    yield Proposal(made.with_hidden({hidden: 2}), source, (name,))
 
     def _of_pairs(self, dag: Dag, group: tuple[str, ...]) -> Iterator[Proposal]:
         """Yield structures with two connected hidden variables for the two halves of a dependent group."""
