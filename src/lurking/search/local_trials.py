@@ -156,7 +156,10 @@ class LocalTrials:
         return whole, judge.cheap(best) - judge.cheap(inside)
 
     def concerned(self, proposal: Proposal) -> set[str]:
-        """Return the nodes of the current structure that a proposal touches, and those joined with two of them."""
+        """Return the nodes of the current structure that a proposal touches, and those joined with two of them.
+
+        Of hidden variables among them all neighbours come too.
+        """
         before, after = set(self.current.edges), set(proposal.dag.edges)
         touched = {name for arc in before ^ after for name in arc if name not in proposal.invented}
         near = set(touched)
@@ -166,8 +169,12 @@ class LocalTrials:
                 near.add(name)
         if len(near) > MOST_COLUMNS:
             near = touched
-        for hidden in [name for name in near if name in self.current.hidden]:
-            near |= {*self.current.parents(hidden), *self.current.children(hidden)}
+        # A hidden variable without all its neighbours would say something else here, or nothing.
+        waiting = [name for name in near if name in self.current.hidden]
+        while waiting:
+            more = around(self.current, waiting.pop()) - near
+            near |= more
+            waiting += [name for name in more if name in self.current.hidden]
         return near
 
     def base(self, nodes: set[str]) -> float:

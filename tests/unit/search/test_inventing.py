@@ -309,3 +309,23 @@ def test_proposals_keep_the_rules_and_differ():
 def test_bad_options_are_refused(options, words):
     with pytest.raises(lk.LurkingError, match=words):
         lk.search(one_cause(50), **options)
+
+
+def test_hidden_variables_that_a_proposal_touches_come_with_all_their_neighbours():
+    """Without its children the second hidden variable would be dropped as barren, and never come back."""
+    current = lk.Dag.parse("h1[4] -> a b c d h2; h2[2] -> e f g")
+    rows = np.random.default_rng(0).integers(0, 2, (50, 7)).tolist()
+    table = lk.Table.from_rows(rows, columns=list("abcdefg"))
+    rules = Constraints.from_options(table.columns)
+    trials = LocalTrials(current, rules, Judge(table, 1.0), ("bd", 1.0), 4, Notebook())
+    split = with_split_hidden(current, "h1", ["c", "d"], "h3")
+    assert trials.concerned(Proposal(split, "test", ("h3",))) == set(current.nodes)
+
+
+def test_many_states_are_tried_as_two_variables_with_few():
+    current = lk.Dag.parse("h1[4] -> a b c d")
+    rows = np.random.default_rng(0).integers(0, 2, (50, 4)).tolist()
+    table = lk.Table.from_rows(rows, columns=list("abcd"))
+    proposals = Proposer(table, Constraints.from_options(table.columns), StopFlag()).proposals(current)
+    split = lk.Dag.parse("a b c d h1[2] h2[2]; h1 -> a b h2; h2 -> c d")
+    assert any(each.dag.same_structure(split) for each in proposals)
