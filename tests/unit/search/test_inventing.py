@@ -3,6 +3,7 @@
 import math
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 import lurking as lk
@@ -18,9 +19,10 @@ from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
 from lurking.search.hidden import check_room, room_for
 from lurking.search.judge import Judge, is_better, is_far_below
-from lurking.search.local_trials import thinned
-from lurking.search.proposals import Proposer, most_parameters
-from lurking.search.surgery import with_hidden_instead, with_turned_parents
+from lurking.search.local_trials import LocalTrials, thinned
+from lurking.search.notebook import Notebook
+from lurking.search.proposals import Proposal, Proposer, most_parameters
+from lurking.search.surgery import with_hidden_instead, with_split_hidden, with_turned_parents
 
 ANSWERS = [[0.85, 0.15], [0.2, 0.8]]
 
