@@ -52,7 +52,7 @@ def test_the_numbers_are_all_there(cases):
 
 def test_priors_without_a_mode_are_refused(refused_point):
     case, _ = refused_point
-    with pytest.raises(PriorError, match=r"basis='probability' needs λ ≥ 1.*use λ ≥ 1, or basis='logit'") as caught:
+    with pytest.raises(PriorError, match=r"the basis probability needs λ ≥ 1.*use λ ≥ 1, or the basis logit") as caught:
         lk.score(case.dag, case.table, "laplace", prior=case.prior, basis="probability")
     assert "\n" not in str(caught.value)
 

@@ -58,6 +58,8 @@ class Constraints:
         the later tier is never a parent of the other, nor its ancestor through hidden variables; variables in no tier
         are free.
         """
+        if not isinstance(indicators, bool):
+            raise OptionError(f"indicators is {indicators!r}; it must be True or False")
         place = {name: position for position, name in enumerate(checked_names(variables, "variable"))}
         most = None if max_parents is None else check_whole("max_parents", max_parents, 1)
         needed = _matrix("required", required, place)

@@ -61,11 +61,12 @@ def why_too_many(table: Table, count: int) -> str | None:
         have = "1 column is" if columns == 1 else f"{columns} columns are"
         need = "1 hidden variable needs" if count == 1 else f"{count} hidden variables with three neighbours each need"
         return f"{have} too few: {need} {count + 2}"
+    number = "a hidden variable" if count == 1 else f"{count} hidden variables"
     needed = least_parameters({name: table[name].cardinality for name in table.columns}, count)
     most = most_parameters(table)
     if needed > most:
         what = "rows" if most == table.n else "free cells in the table of all columns"
-        return f"the least model with so many has {needed} parameters, and there are {plain_count(most)} {what}"
+        return f"the least model with {number} has {needed} parameters, and there are {plain_count(most)} {what}"
     return None
 
 

@@ -112,6 +112,11 @@ def test_a_start_must_keep_the_rules():
             rules.check(lk.Dag.parse(text))
 
 
+def test_indicators_are_true_or_false():
+    with pytest.raises(OptionError, match="indicators is 'no'; it must be True or False"):
+        made(indicators="no")
+
+
 def test_what_is_no_list_of_arcs_is_refused():
     with pytest.raises(StructureError, match="has no arrow"):
         Constraints.from_options(("a", "b"), required="a")
