@@ -193,7 +193,7 @@ def best_summary(node: str, parents: Sequence[str], counts: FloatArray, prior: S
         rest = [k for k in range(len(names)) if k not in chosen]
         joint = [_together(states) for states in itertools.product(*(cells[k] for k in chosen))]
         cells = [
-            [tuple(itertools.chain(*(joint[state] for state in group))) for group in groups],
+            [tuple(sorted(itertools.chain(*(joint[state] for state in group)))) for group in groups],
             *(cells[k] for k in rest),
         ]
         names = [tuple(name for k in chosen for name in names[k]), *(names[k] for k in rest)]
