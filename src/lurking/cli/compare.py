@@ -118,20 +118,25 @@ def compare(
     ranking: dict[str, Any] = {"structure_prior": StructurePrior.parse(structure_prior), "within": within}
     ranking["rescore"] = "auto" if rescore is None else rescore
     results = _compared(dags, table, priors, workers, {"scores": names, **choices, **own, **ranking})
-    if json:
-        _print_json({"data": out.data_content(data, table), "seed": seed}, priors, results)
-    else:
-        _print(results)
-    if results[-1][1].interrupted:
-        raise out.Interrupted(f"{len(results[-1][1].rows)} of {len(dags)} models were finished")
+    _report(results, priors, {"data": out.data_content(data, table), "seed": seed} if json else None, len(dags))
     if prequential is not None:
         _draw(prequential, results[0][1], table, {**choices, **own, "prior": next(iter(priors.values()))})
 
 
-def _print_json(about: dict[str, Any], priors: dict[str, Prior], results: list[tuple[str, Comparison]]) -> None:
-    """Print one document with the ranking under every prior."""
-    about["winner_changes"] = len({each.posterior.best.name for _, each in results}) > 1
-    out.print_json("compare", about | {"results": [_content(priors[word], each) for word, each in results]})
+def _report(
+    results: list[tuple[str, Comparison]], priors: dict[str, Prior], about: dict[str, Any] | None, count: int
+) -> None:
+    """Print the ranking under every prior, as one JSON document where `about` says what it is about.
+
+    count : how many models there are; fewer were finished after an interrupt.
+    """
+    if about is None:
+        _print(results)
+    else:
+        about["winner_changes"] = len({each.posterior.best.name for _, each in results}) > 1
+        out.print_json("compare", about | {"results": [_content(priors[word], each) for word, each in results]})
+    if results[-1][1].interrupted:
+        raise out.Interrupted(f"{len(results[-1][1].rows)} of {count} models were finished")
 
 
 def _compared(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from lurking.evidence.base import Evidence
+from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
@@ -192,7 +192,9 @@ def why_not_first(kept: Candidate, first: Candidate) -> str:
 
 
 def value_of(evidence: Evidence) -> str:
-    """Return the value with its error, and whether it is exact, sampled, or sampled and not to be trusted."""
+    """Return the value with its error, and whether it is exact, sampled, not to be trusted, or a bound."""
+    if evidence.kind is Kind.LOWER_BOUND:
+        return f"{evidence.log_z:.2f} at least"
     if not evidence.std_error:
         return f"{evidence.log_z:.2f} exact"
     how = "untrusted" if evidence.status is Status.UNTRUSTED else "sampled"

@@ -149,9 +149,9 @@ class Contest:
         try:
             rival = summarised(completion_of(self.judge.fit(more)), more, nodes, prior)
             completion = completion_of(self.judge.fit(less))
+            by = best_summarised(completion, less, nodes, prior, self.constraints, self.judge.stop)
         except TooLarge:
             return None
-        by = best_summarised(completion, less, nodes, prior, self.constraints, self.judge.stop)
         odds = self.log_prior(by.dag) - self.log_prior(less)
         advantage = by.gain - rival.gain + odds if math.isfinite(odds) else 0.0
         return Outdone(by, rival, max(advantage, 0.0), math.nan)

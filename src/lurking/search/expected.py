@@ -16,7 +16,7 @@ from scipy.special import digamma, gammaln, xlogy
 from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
 from lurking.kernels.reference.special import log_rising
-from lurking.models.discrete.prior import BDeuPrior, Prior, prior_of_every_structure
+from lurking.models.discrete.prior import Prior, prior_of_every_structure, pseudo_count_of
 from lurking.search.families import Family, OneByOne
 from lurking.types import FloatArray
 
@@ -82,15 +82,10 @@ class ExpectedScores(OneByOne):
             scope = [*(index[parent] for parent in dag.parents(name)), index[name]]
             width = self.cardinalities[scope[-1]]
             counts = self._completion.table(scope)
-            alpha = counts + self._pseudo_count(width, float(len(counts)))
+            alpha = counts + pseudo_count_of(self._prior, width, float(len(counts)))
             totals = alpha.sum(axis=1, keepdims=True)
             result[name] = digamma(alpha) - digamma(totals) if self._score == "vb" else np.log(alpha / totals)
         return result
-
-    def _pseudo_count(self, states: int, configurations: float) -> float:
-        if isinstance(self._prior, BDeuPrior):
-            return self._prior.equivalent_sample_size / (configurations * states)
-        return float(self._prior.pseudo_count)
 
     def _evaluate(self, node: int, parents: tuple[int, ...]) -> float:
         counts, n_empty = self._completion.counts((*parents, node))
@@ -99,7 +94,7 @@ class ExpectedScores(OneByOne):
         if self._score == "bic":
             penalty = 0.5 * math.log(self._n) * (states - 1.0) * configurations
             return _best_log_likelihood(counts) - penalty
-        pseudo = self._pseudo_count(states, configurations)
+        pseudo = pseudo_count_of(self._prior, states, configurations)
         if self._score == "map":
             added = counts + pseudo
             per_row = float(gammaln(states * pseudo) - states * gammaln(pseudo))

@@ -135,7 +135,16 @@ class HiddenSearch:
                 self.is_exact,
             )
             notebook = Notebook.of_search(self.store, self.table, self.seed, prior, self.constraints, *choices)
-            base = self.based(Dag(self.table.columns, _among_columns(start, self.table)), clock, prior, notebook)
+            starts = [start] if start.hidden else []
+            if start.hidden:
+                # First of all, so that whatever the time allows is not below it.
+                try:
+                    judge.evidence(start)
+                except KeyboardInterrupt:
+                    clock.stop.set()
+            if not starts or not clock.is_over:
+                among = Dag(self.table.columns, _among_columns(start, self.table))
+                starts.append(self.based(among, clock, prior, notebook))
             rules = InventRules(
                 self.most_hidden,
                 self.max_states,
@@ -144,7 +153,6 @@ class HiddenSearch:
                 progress=self.rules.progress,
                 notebook=notebook,
             )
-            starts = [base, start] if start.hidden else [base]
             without = None
             if is_complete(self.table):
                 without = partial(self.climbed, clock=clock, rules=ClimbRules(patience=10))

@@ -109,7 +109,7 @@ class _Invention:
         """Judge the starts, then add hidden variables as long as evidence speaks for them."""
         try:
             for start in starts:
-                self.consider(start, START)
+                self.consider(start, START, simpler=True)
             if self.rules.most_hidden == 0 or self.clock.is_over:
                 return
             proposer = Proposer(self.table, self.constraints, self.clock.stop)
@@ -321,6 +321,11 @@ class _Invention:
             evidence = self.judge.evidence(dag, self.rival(dag))
         except TooLarge:
             return
+        except KeyboardInterrupt:
+            if contest.history or not dag.hidden:
+                raise
+            self.clock.stop.set()
+            evidence = self.judge.bound(dag)
         if evidence.status is Status.INTERRUPTED and contest.history:
             return
         contest.enter(dag, source, evidence, simpler)

@@ -32,6 +32,7 @@ UNTRUSTED_MARGIN = 3.0
 have the mean p(y), so by Markov's inequality they exceed it e³-fold with probability 0.05 at most."""
 FIT_RESTARTS = 6
 SAMPLING_RESTARTS = 10
+HASTY_STEPS = 20
 ROUGH_TARGET, ROUGH_PASSES = 1.0, 1 << 17
 """Standard error and passes of a first look at a structure that is probably worse than the best so far."""
 FAR = 5.0
@@ -112,6 +113,15 @@ class Judge:
             if glance.status is Status.INTERRUPTED or is_far_below(glance, rival):
                 return glance
         return self._known(dag, full) or self._found(dag, full)
+
+    def bound(self, dag: Dag) -> Evidence:
+        """Return the variational bound after a few steps from one start, which nothing cuts short.
+
+        It stands for the evidence of a structure that there was no time to sample.
+        """
+        options = FitOptions(restarts=1, seed=self.seed, workers=self.workers, max_iter=HASTY_STEPS)
+        fit = fit_problem(Problem(dag, self.table, self.prior), "vb", options)
+        return Evidence(fit.objective, fit.problem.log_aliases, None, Kind.LOWER_BOUND, "vb", status=Status.INTERRUPTED)
 
     def is_hopeless(self, dag: Dag, rival: Dag, lift: float = 0.0) -> bool:
         """Whether the bound of a structure is so far below the evidence of another that sampling would not help.

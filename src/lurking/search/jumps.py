@@ -221,13 +221,7 @@ def sample_structures(
     if space.log_prior_of(first) == -math.inf:
         raise StructureError("the structure prior rules the start out; start where ln p(m) is finite")
     flag = stop or StopFlag()
-    made = map_in_order(
-        lambda child: _walk(space, first, (burn_in, draws, thin), flag, child),
-        seed_sequence(seed).spawn(int(chains)),
-        workers=workers,
-        stop=flag,
-    )
-    done = [chain for chain in made if chain is not None]
+    done = _walks(space, first, (burn_in, draws, thin), seed_sequence(seed).spawn(int(chains)), workers, flag)
     if not done or (flag.is_set and not keep_interrupted):
         raise KeyboardInterrupt
     found = _collected(space, done)
@@ -242,6 +236,19 @@ def _agreements(found: SampledStructures) -> list[Agreement]:
     for name in found.candidates[0].dag.hidden:
         quantities.append(np.asarray([float(candidate.dag.hidden[name]) for candidate in found.candidates]))
     return [agreement(values[found.visits]) for values in quantities]
+
+
+def _walks(
+    space: Space,
+    first: Structure,
+    lengths: tuple[int, int, int],
+    seeds: Sequence[np.random.SeedSequence],
+    workers: int | None,
+    stop: StopFlag,
+) -> list[Walk]:
+    """Return the chains, one for each seed, that were finished."""
+    made = map_in_order(lambda seed: _walk(space, first, lengths, stop, seed), seeds, workers=workers, stop=stop)
+    return [walk for walk in made if walk is not None]
 
 
 def _walk(

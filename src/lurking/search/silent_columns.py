@@ -23,7 +23,7 @@ from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.kernels.reference.special import log_rising
-from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior
+from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import Invented, Trial
 from lurking.search.greedy import Searched
@@ -124,7 +124,7 @@ class SetAside:
             if prior is None:
                 total -= 0.5 * (states - 1) * math.log(self.whole.n) if states > 1 else 0.0
                 continue
-            pseudo = prior.equivalent_sample_size / states if isinstance(prior, BDeuPrior) else prior.pseudo_count
+            pseudo = pseudo_count_of(prior, states, 1.0)
             total += float(log_rising(np.asarray(pseudo), np.asarray(n)))
             total -= float(log_rising(np.asarray(states * pseudo), np.asarray(n)))
         return total

@@ -22,7 +22,7 @@ from scipy.special import stirling2
 from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
 from lurking.kernels.reference.special import log_rising
-from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior
+from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.runtime.executor import StopFlag
 from lurking.search.constraints import Constraints
 from lurking.search.expected import ExpectedScores
@@ -229,7 +229,7 @@ def best_grouping(
 
     def value(rows: FloatArray, n_groups: int) -> FloatArray:
         """Return Σ over the rows of ln p(counts of a row), (…,) of rows (…, other parents, states)."""
-        pseudo = _pseudo_count(prior, width, n_groups * n_others)
+        pseudo = pseudo_count_of(prior, width, n_groups * n_others)
         totals = log_rising(np.full(rows.shape[:-1], width * pseudo), rows.sum(axis=-1))
         return np.asarray((log_rising(np.full(rows.shape, pseudo), rows).sum(axis=-1) - totals).sum(axis=-1))
 
@@ -248,10 +248,3 @@ def best_grouping(
         if gain > best:
             best, best_groups, best_cells = gain, groups, cells
     return best, best_groups, best_cells.reshape(len(best_cells), *other_parents, width)
-
-
-def _pseudo_count(prior: SymmetricPrior | BDeuPrior, states: int, rows: int) -> float:
-    """Return λ of a cell of a table with so many rows."""
-    if isinstance(prior, BDeuPrior):
-        return prior.equivalent_sample_size / (rows * states)
-    return prior.pseudo_count

@@ -331,3 +331,21 @@ def test_many_states_are_tried_as_two_variables_with_few():
     proposals = Proposer(table, Constraints.from_options(table.columns), StopFlag()).proposals(current)
     split = lk.Dag.parse("a b c d h1[2] h2[2]; h1 -> a b h2; h2 -> c d")
     assert any(each.dag.same_structure(split) for each in proposals)
+
+
+@pytest.mark.parametrize("seconds", [1e-6, 0.05, 0.5, None])
+def test_the_outcome_is_not_below_a_start_with_hidden_variables(seconds):
+    """Whatever the time allows: a start that could not be sampled comes back with its bound."""
+    rng = np.random.default_rng(0)
+    kind = rng.random(2000) < 0.5
+    rows = (rng.random((2000, 6)) < np.where(kind[:, None], 0.9, 0.1)).astype(int).tolist()
+    table = lk.Table.from_rows(rows, columns=list("abcdef"))
+    start = "k[2] -> a b c d e f"
+    found = lk.search(table, 1, start=start, time_limit=seconds, seed=0)
+    value = lk.score(start, table, "vb").log_z
+    assert len(found.best.hidden) == 1
+    assert found.score > lk.search(table, 0, score="bd").score
+    assert found.evidence.kind is Kind.LOWER_BOUND or found.score > value
+    if seconds == 1e-6:
+        assert (found.evidence.kind, found.status) == (Kind.LOWER_BOUND, Status.TIME_LIMIT)
+        assert found.score <= value + 1e-6

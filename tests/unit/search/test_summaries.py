@@ -140,32 +140,46 @@ def test_empty_cells_count_as_expected():
     assert 0.0 < holes[0].gain < full[0].gain
 
 
-def test_a_hidden_variable_must_do_better_than_a_summary():
+PLAIN, MEDIATED = lk.Dag.parse("a b -> c"), lk.Dag.parse("a b -> h[2] -> c")
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return Judge(function_of_parents(2000, 1).drop(["d"]), 1.0, target=0.2)
+
+
+def contest_of(judge: Judge, prior: StructurePrior = UNIFORM) -> Contest:
+    return Contest(judge, prior, Constraints.from_options(judge.table.columns))
+
+
+def test_a_hidden_variable_must_do_better_than_a_summary(judge):
     """The mediator of a function of the parents has the higher evidence, and is not kept all the same."""
-    table = function_of_parents(2000, 1).drop(["d"])
-    judge = Judge(table, 1.0, target=0.2)
-    plain, hidden = lk.Dag.parse("a b -> c"), lk.Dag.parse("a b -> h[2] -> c")
-    contest = Contest(judge, UNIFORM, Constraints.from_options(table.columns))
-    contest.enter(plain, "start", judge.evidence(plain))
-    contest.enter(hidden, "trial", judge.evidence(hidden))
-    assert judge.evidence(hidden).log_z > judge.evidence(plain).log_z + 3.0
-    assert contest.now == plain
-    assert "not needed: " in str(contest.history[1])
+    contest = contest_of(judge)
+    contest.enter(PLAIN, "start", judge.evidence(PLAIN))
+    contest.enter(MEDIATED, "trial", judge.evidence(MEDIATED))
+    assert judge.evidence(MEDIATED).log_z > judge.evidence(PLAIN).log_z + 3.0
+    assert contest.now == PLAIN
     assert "without it by c given a × b in 2 groups" in str(contest.history[1])
-    assert contest.posterior().best.dag == plain
+    assert contest.posterior().best.dag == PLAIN
     assert contest.posterior().hidden_probabilities()[0] > 0.99
 
 
-def test_one_kept_at_first_can_be_outdone_later():
-    table = function_of_parents(2000, 1).drop(["d"])
-    judge = Judge(table, 1.0, target=0.2)
-    plain, hidden = lk.Dag.parse("a b -> c"), lk.Dag.parse("a b -> h[2] -> c")
-    contest = Contest(judge, UNIFORM, Constraints.from_options(table.columns))
-    contest.enter(hidden, "trial", judge.evidence(hidden))
-    contest.enter(plain, "less", judge.evidence(plain), simpler=True)
-    assert contest.now == plain
+def test_one_kept_at_first_can_be_outdone_later(judge):
+    contest = contest_of(judge)
+    contest.enter(MEDIATED, "trial", judge.evidence(MEDIATED))
+    contest.enter(PLAIN, "less", judge.evidence(PLAIN), simpler=True)
+    assert contest.now == PLAIN
     assert [trial.outdone_by is not None for trial in contest.history] == [True, False]
-    assert contest.posterior().best.dag == plain
+    assert contest.posterior().best.dag == PLAIN
+
+
+def test_arcs_that_summaries_need_are_paid_for(judge):
+    """With one arc alone there is nothing to group; b -> c is added for the summary, and has its prior probability."""
+    alone = lk.Dag.parse("b; a -> c")
+    free, dear = contest_of(judge), contest_of(judge, StructurePrior.parse("edges:1e-3"))
+    assert free.advantage(alone, MEDIATED) > 50.0
+    lost = free.advantage(alone, MEDIATED) - dear.advantage(alone, MEDIATED)
+    assert lost == pytest.approx(-math.log(1e-3), abs=1e-9)
 
 
 def test_other_arcs_are_found_for_a_summary():
@@ -205,14 +219,3 @@ def test_both_structures_may_have_summaries():
         judge.evidence(truth).log_z - judge.evidence(plain).log_z
         < best_summarised(completion_of(judge.fit(plain)), plain, "abcdef", K2, contest.constraints, StopFlag()).gain
     )
-
-
-def test_a_structure_that_the_prior_rules_out_outdoes_nothing():
-    table = function_of_parents(2000, 1).drop(["d"])
-    judge = Judge(table, 1.0, target=0.2)
-    plain, hidden = lk.Dag.parse("b c -> a"), lk.Dag.parse("c -> h[3] -> a b")
-    prior = StructurePrior.parse("edges:1e-30")
-    contest = Contest(judge, prior, Constraints.from_options(table.columns))
-    assert contest.advantage(plain, hidden) >= 0.0
-    free = Contest(judge, UNIFORM, Constraints.from_options(table.columns))
-    assert free.advantage(plain, hidden) >= contest.advantage(plain, hidden)

@@ -165,6 +165,13 @@ class CountsPrior(Prior):
         return {"kind": "counts", "tables": {name: np.asarray(table).tolist() for name, table in self.tables.items()}}
 
 
+def pseudo_count_of(prior: SymmetricPrior | BDeuPrior, states: int, configurations: float) -> float:
+    """Return λ of a cell of a table with so many states and parent configurations."""
+    if isinstance(prior, BDeuPrior):
+        return prior.equivalent_sample_size / (configurations * states)
+    return float(prior.pseudo_count)
+
+
 def prior_of_every_structure(prior: Prior | float, what: str = "a search") -> SymmetricPrior | BDeuPrior:
     """Return a prior that fits every structure, a number being λ of `Prior.symmetric`; `what` needs it."""
     made = Prior.of(prior)
