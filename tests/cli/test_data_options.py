@@ -88,3 +88,14 @@ def test_one_row_one_level_one_state(done, folder):
     for verb in ("fit", "score", "compare"):
         done(verb, "one.csv", "--model", "class[1] -> *", "--json")
     done("fit", "one.csv", "--model", "class[2] -> *")
+
+
+def test_forgotten_weights_are_told(done, folder):
+    lk.carcinoma().to_frame(weights="count").to_csv("slides.csv", index=False)
+    told = "column 'count' holds whole numbers"
+    fit = ("fit", "slides.csv", "--model", MODEL, *QUICK)
+    warning = done(*fit).err.splitlines()[0]
+    assert told in warning
+    assert warning.endswith("use --weights count")
+    assert told not in done(*fit, "--weights", "count", "--out", "model.json").err
+    assert told not in done("predict", "model.json", "slides.csv").err

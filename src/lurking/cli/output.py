@@ -18,7 +18,9 @@ from lurking.graph.dag import Dag
 from lurking.models.discrete.document import plain, versions
 
 WIDTH_WITHOUT_TERMINAL = 120
-SETTING = re.compile(r"\b(path|target|passes|steps|chains|at|dimension|start|budget|hidden)=('?)([\w+-]+(?:\.\w+)?)\2")
+SETTING = re.compile(
+    r"\b(path|target|passes|steps|chains|at|dimension|start|budget|hidden|weights)=('?)([\w+-]+(?:\.\w+)?)\2"
+)
 """A setting in a text of the library that is an option of the command too."""
 DATA_OPTIONS = "weights|drop|columns|categorical|continuous|na_values"
 SUBJECT = re.compile(

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lurking.data.column import Column
 from lurking.data.messages import listed, shown, unknown_column
-from lurking.data.sources import RawColumn, apply_lookup, is_missing
+from lurking.data.sources import RawColumn, apply_lookup, is_missing, raw_from_numpy, raw_from_values
 from lurking.errors import DataError, LurkingWarning
 from lurking.types import FloatArray, Level
 
@@ -275,6 +276,33 @@ def code_weights(raw: RawColumn, *, is_text: bool = False) -> FloatArray:
         row, value = min(bad, key=lambda pair: pair[0])
         raise refuse(row, shown(value))
     return np.asarray(numbers, dtype=np.float64)[raw.codes]
+
+
+def kept_names(names: Sequence[str], coding: Coding, weights: object) -> list[str]:
+    """Return the columns of a table to be made, those neither dropped nor weights, after checking every name."""
+    coding.check_names(names)
+    left_out = coding.drop
+    if isinstance(weights, str):
+        if weights not in names:
+            raise unknown_column("weights", weights, names)
+        if weights in coding.drop:
+            raise DataError(f"column {weights!r} is given in weights= and in drop=; keep only one of them")
+        left_out = coding.drop | {weights}
+    kept = [name for name in names if name not in left_out]
+    if not kept:
+        raise DataError("no column is left; a table needs at least one column that is neither dropped nor the weights")
+    return kept
+
+
+def weights_from_array(weights: Sequence[float] | NDArray[Any], n_rows: int) -> FloatArray:
+    """Return weights given as an array, list or series, checked, with shape (n_rows,)."""
+    if not isinstance(weights, Iterable):
+        raise DataError(f"weights= is {shown(weights)}; give one number for each row or the name of a column")
+    is_numeric = isinstance(weights, np.ndarray) and weights.ndim == 1
+    raw = raw_from_numpy("weights", np.asarray(weights)) if is_numeric else raw_from_values("weights", weights)
+    if len(raw.codes) != n_rows:
+        raise DataError(f"weights= has {len(raw.codes)} values for {n_rows} rows; give one weight for each row")
+    return code_weights(raw)
 
 
 def without_missing_texts(raw: RawColumn, coding: Coding) -> RawColumn:

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lurking.data.coding import PLAIN_NUMBER, Coding, code_column, code_weights
+from lurking.data.coding import PLAIN_NUMBER, Coding, code_column, code_weights, kept_names
 from lurking.data.column import Column
 from lurking.data.duckdb_files import Query, connected, quoted
 from lurking.data.frames import raw_from_arrow
 from lurking.data.messages import shown, shown_path
 from lurking.data.sources import RawColumn, dates_error, nested_error
-from lurking.data.table import Table, kept_names
+from lurking.data.table import Table
 from lurking.errors import DataError, LurkingWarning
 from lurking.runtime.memory import in_words
 from lurking.runtime.progress import Progress

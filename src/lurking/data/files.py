@@ -234,14 +234,12 @@ def read_grouped(reading: Reading, weights: str | None) -> Table:
     source, counts = reading.source(unique=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        table = assemble(source, reading.coding, weights)
+        table = assemble(source, reading.coding, weights, counts)
     for warning in caught:
         # Rows are numbered among the distinct ones here, which tells nobody anything.
         warnings.warn(re.sub(r" in row \d+", "", str(warning.message)), warning.category, stacklevel=3)
-    if counts is None:
-        return table.unique()
     # Rows that differ as text can be the same after coding, so what DuckDB grouped is grouped once more.
-    return replace(table, weights=table.weights * counts, has_weights=True).unique()
+    return table.unique()
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:

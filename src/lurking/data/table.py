@@ -20,8 +20,11 @@ from lurking.data.coding import (
     code_by_levels,
     code_column,
     code_weights,
+    kept_names,
+    weights_from_array,
 )
 from lurking.data.column import Column, ColumnSummary, decoded
+from lurking.data.forgotten_weights import warn_of_forgotten_weights
 from lurking.data.frames import pandas_frame, source_from_frame
 from lurking.data.intervals import with_numbers_in_intervals
 from lurking.data.messages import listed, plain_count, shown, unknown_column
@@ -29,8 +32,6 @@ from lurking.data.patterns import Patterns, rank_rows, summed_weights
 from lurking.data.sources import (
     RawColumn,
     Source,
-    raw_from_numpy,
-    raw_from_values,
     source_from_array,
     source_from_columns,
     source_from_rows,
@@ -337,8 +338,16 @@ def names_given(columns: Sequence[str]) -> Sequence[str]:
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
-def assemble(source: Source, coding: Coding, weights: str | Sequence[float] | NDArray[Any] | None) -> Table:
-    """Return the table that a source, a coding and weights describe; every rule of the room is applied here."""
+def assemble(
+    source: Source,
+    coding: Coding,
+    weights: str | Sequence[float] | NDArray[Any] | None,
+    counts: FloatArray | None = None,
+) -> Table:
+    """Return the table that a source, a coding and weights describe; every rule of the room is applied here.
+
+    counts : (n_rows,) how often each row of the source occurs, once by default.
+    """
     names = check_column_names(source.names)
     kept = kept_names(names, coding, weights)
     row_weights = np.ones(source.n_rows)
@@ -347,34 +356,13 @@ def assemble(source: Source, coding: Coding, weights: str | Sequence[float] | ND
     elif weights is not None:
         row_weights = weights_from_array(weights, source.n_rows)
     by_name = {name: code_column(source.fetch(names.index(name)), coding) for name in kept}
-    return Table(tuple(kept), source.n_rows, row_weights, weights is not None, by_name)
-
-
-def kept_names(names: Sequence[str], coding: Coding, weights: object) -> list[str]:
-    """Return the columns of a table to be made, those neither dropped nor weights, after checking every name."""
-    coding.check_names(names)
-    left_out = coding.drop
-    if isinstance(weights, str):
-        if weights not in names:
-            raise unknown_column("weights", weights, names)
-        if weights in coding.drop:
-            raise DataError(f"column {weights!r} is given in weights= and in drop=; keep only one of them")
-        left_out = coding.drop | {weights}
-    kept = [name for name in names if name not in left_out]
-    if not kept:
-        raise DataError("no column is left; a table needs at least one column that is neither dropped nor the weights")
-    return kept
-
-
-def weights_from_array(weights: Sequence[float] | NDArray[Any], n_rows: int) -> FloatArray:
-    """Return weights given as an array, list or series, checked, with shape (n_rows,)."""
-    if not isinstance(weights, Iterable):
-        raise DataError(f"weights= is {shown(weights)}; give one number for each row or the name of a column")
-    is_numeric = isinstance(weights, np.ndarray) and weights.ndim == 1
-    raw = raw_from_numpy("weights", np.asarray(weights)) if is_numeric else raw_from_values("weights", weights)
-    if len(raw.codes) != n_rows:
-        raise DataError(f"weights= has {len(raw.codes)} values for {n_rows} rows; give one weight for each row")
-    return code_weights(raw)
+    is_once = counts is None or bool((counts == 1.0).all())
+    # Columns of a model that is there already are read for it, and rows that are predicted have no weight.
+    if weights is None and is_once and not coding.optional:
+        warn_of_forgotten_weights(by_name, source.n_rows)
+    if counts is not None:
+        row_weights = row_weights * counts
+    return Table(tuple(kept), source.n_rows, row_weights, weights is not None or counts is not None, by_name)
 
 
 def as_table(data: Any, **options: Any) -> Table:

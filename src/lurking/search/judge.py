@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from lurking.data.table import Table, as_table
@@ -144,7 +144,7 @@ class Judge:
         start = None if known is None or not dag.hidden else known.network.tables
         problem = Problem(dag, self.table, self.prior)
         limits = {"target": effort.target, "passes": effort.passes}
-        found = evaluate(problem, ["ais"], self._options(SAMPLING_RESTARTS, start), limits)["ais"]
+        found = _rightly_named(evaluate(problem, ["ais"], self._options(SAMPLING_RESTARTS, start), limits)["ais"])
         if found.status is not Status.INTERRUPTED:
             key = (dag.canonical(), effort)
             self._evidences[key] = found
@@ -173,13 +173,19 @@ class Judge:
         kept = self.store.get(key) if self.store is not None and key is not None else None
         if kept is None:
             return None
-        return Evidence(kept["log_z"], 0.0, kept["std_error"], Kind(kept["kind"]), "ais", status=Status[kept["status"]])
+        kind, status = Kind(kept["kind"]), Status[kept["status"]]
+        return _rightly_named(Evidence(kept["log_z"], 0.0, kept["std_error"], kind, "ais", status=status))
 
     def _keep(self, structure: Dag, effort: _Effort, evidence: Evidence) -> None:
         key = self._key(structure, effort)
         if self.store is not None and key is not None:
             content = {"log_z": evidence.log_z, "std_error": evidence.std_error}
             self.store.put(key, content | {"kind": evidence.kind.value, "status": evidence.status.name})
+
+
+def _rightly_named(evidence: Evidence) -> Evidence:
+    """Return evidence of the sampler under the name of the exact score where nothing had to be sampled."""
+    return replace(evidence, method="exact") if evidence.kind is Kind.EXACT else evidence
 
 
 def is_far_below(rough: Evidence, rival: Evidence) -> bool:

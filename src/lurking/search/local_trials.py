@@ -30,7 +30,7 @@ LEAST_NEIGHBOURS = 3
 """A hidden variable with two neighbours only restates their table."""
 ROUNDS = 8
 RESTARTS = 3
-MOST_DIRECT = 5
+MOST_DIRECT = 8
 """Neighbours of a new variable up to which all single moves among them are tried fit by fit."""
 QUICK_ROUNDS = 3
 QUICK_STATES = 3

@@ -316,4 +316,6 @@ def _without_single_states(dag: Dag) -> Dag:
 
 
 def _normalised(values: FloatArray) -> FloatArray:
-    return np.asarray(np.exp(values - logsumexp(values)))
+    # Logarithms of evidence are large, and the logarithm of their sum is rounded accordingly; shares are not.
+    shares = np.exp(values - values.max(initial=-np.inf))
+    return np.asarray(shares / shares.sum())

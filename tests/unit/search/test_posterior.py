@@ -66,6 +66,15 @@ def test_copies_of_a_sampled_structure_vary_together():
     assert list(twice.ranges[0]) == list(twice.ranges[1])
 
 
+def test_shares_of_large_evidence_sum_to_one():
+    dags = [lk.Dag.parse(text) for text in ("a -> b", "h[2] -> a b", "a; b")]
+    for base in (-105_466.5524, -987_654_321.125):
+        values = [evidence(base), evidence(base - 0.3), evidence(base - 40.0)]
+        posterior = StructurePosterior.from_evidence("vb", list("xyz"), dags, values)
+        assert math.fsum(posterior.probabilities) == pytest.approx(1.0, abs=4e-16)
+        assert max(posterior.hidden_probabilities().values()) <= 1.0
+
+
 def test_a_single_model_is_certain():
     posterior = StructurePosterior.from_evidence("vb", ["x"], [lk.Dag.parse("a")], [evidence(-9e8)])
     assert posterior.best.probability == 1.0
