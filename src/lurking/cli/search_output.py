@@ -16,7 +16,7 @@ from lurking.search.posterior import StructurePosterior
 from lurking.search.summaries import Grouping, Summarised
 
 NAME_WIDTH = 64
-MOST_CONFIGURATIONS = 32
+MOST_PRINTED = 32
 """Joint states of a summary up to which its groups are printed."""
 
 
@@ -88,7 +88,7 @@ def _print_outdone(trial: Trial, table: Table) -> None:
     for summary in by.summaries:
         out.say(f"  {summary.node} has the parents {', '.join(by.dag.parents(summary.node))}")
         for grouping in summary.groupings:
-            if len(grouping.groups) > 1 and sum(map(len, grouping.groups)) <= MOST_CONFIGURATIONS:
+            if len(grouping.groups) > 1 and sum(map(len, grouping.groups)) <= MOST_PRINTED:
                 groups = (
                     f"({', '.join(' '.join(map(str, one)) for one in group)})" for group in _labels(grouping, table)
                 )

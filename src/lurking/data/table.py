@@ -72,6 +72,11 @@ class Table:
         self.weights.flags.writeable = False
 
     @property
+    def is_complete(self) -> bool:
+        """Whether no cell is empty."""
+        return not any(column.n_missing for column in self._by_name.values())
+
+    @property
     def is_on_disk(self) -> bool:
         """Whether the cells live in files, because they do not fit in memory; see `lurking.read`."""
         return self.home is not None

@@ -25,6 +25,11 @@ def seed_sequence(seed: Seed) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(seed))
 
 
+def plain_seed(seed: Seed) -> Seed:
+    """Return a whole number of NumPy as one of Python, so that results are kept under the same key."""
+    return int(seed) if isinstance(seed, np.integer) else seed
+
+
 def generators(seed: Seed, count: int) -> list[np.random.Generator]:
     """Return `count` independent generators; the k-th does not depend on `count`."""
     return [np.random.Generator(np.random.PCG64(child)) for child in seed_sequence(seed).spawn(count)]

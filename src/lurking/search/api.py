@@ -31,7 +31,7 @@ from lurking.search.contenders import Invented, Trial
 from lurking.search.exhaustive import edge_probabilities, optimum
 from lurking.search.families import FamilyScorer, FamilyScores, prior_of_score
 from lurking.search.greedy import ClimbRules, Searched, Step, climb
-from lurking.search.hidden import HiddenSearch, check_room, checked_limit, is_complete, room_for
+from lurking.search.hidden import HiddenSearch, check_room, checked_limit, room_for
 from lurking.search.judge import TARGET
 from lurking.search.posterior import StructurePosterior
 from lurking.search.silent_columns import SetAside
@@ -56,8 +56,8 @@ class SearchResult:
     Attributes
     ----------
     best : the structure with the highest score that was met; with hidden variables or empty cells the last one that
-        was more probable than the one before by more than two standard errors of the difference, so that another one
-        may be ahead of it within the errors: see `posterior`.
+        was more probable than the one before by more than two standard errors of the difference, or had fewer hidden
+        variables and was not behind by more, so that another one may be ahead of it within the errors: see `posterior`.
     score : its score, on the scale of ln p(data | structure), every constant kept; with hidden variables or empty
         cells the evidence, exact or sampled.
     scored_by : name of the score.
@@ -199,7 +199,7 @@ def search(
     rules: dict[str, Any] = {"required": required, "forbidden": forbidden, "tiers": tiers, "max_parents": max_parents}
     constraints = Constraints.from_options(data.columns, **rules, indicators=indicators)
     climbing = way.rules(data, seed_sequence(seed), workers=workers, stop=stop, progress=progress)
-    if most == 0 and is_complete(data):
+    if most == 0 and data.is_complete:
         if structure_prior is not None:
             raise OptionError("structure_prior is for a search with hidden variables or empty cells; leave it out")
         return _without_hidden(data, constraints, way, climbing, score or "bdeu", prior)
@@ -258,7 +258,7 @@ class _Way:
     def is_exact(self, table: Table) -> bool:
         """Whether all structures are looked at."""
         is_free = self.start is None and self.restarts is None and self.patience is None
-        is_small = len(table.columns) <= FEW_COLUMNS and is_complete(table)
+        is_small = len(table.columns) <= FEW_COLUMNS and table.is_complete
         return self.method == "exact" or (self.method == "auto" and is_free and is_small)
 
     def rules(
@@ -272,7 +272,7 @@ class _Way:
         """Return how to climb, where all structures are too many."""
         counts = {"restarts": self.restarts, "patience": self.patience}
         defaults = METHODS[self.method]
-        if not is_complete(table) and defaults is TABU:
+        if not table.is_complete and defaults is TABU:
             defaults = TABU_WITH_HOLES
         return ClimbRules(
             **{name: defaults.get(name, 0) if n is None else check_whole(name, n, 0) for name, n in counts.items()},

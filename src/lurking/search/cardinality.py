@@ -90,6 +90,15 @@ def scan_states(
     return scores
 
 
+def best_states(
+    judge: Judge, dag: Dag, name: str, most: int = MOST_STATES, patience: int = PATIENCE
+) -> tuple[Dag, int]:
+    """Return the structure with the number of states of highest cheap score, and how many numbers were tried."""
+    scores = scan_states(judge, dag, name, most, patience)
+    best = max(scores, key=lambda states: (scores[states], -states)) if scores else dag.hidden[name]
+    return dag.with_hidden({name: best}), len(scores)
+
+
 def contenders(scores: dict[int, float]) -> list[int]:
     """Return the numbers of states worth sampling, the best by the cheap score first."""
     top = max(scores.values())

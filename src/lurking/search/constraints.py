@@ -55,8 +55,8 @@ class Constraints:
         """Return the rules, or say in one line which two of them contradict each other.
 
         Arcs are (parent, child) pairs or text such as ``"a -> b c"``. Of two variables in different tiers the one in
-        the later tier is never a parent of the other, nor its ancestor through hidden variables; variables in no tier
-        are free.
+        the later tier is never a parent of the other; variables in no tier are free. Searches put hidden variables
+        that are in none into tiers of their own accord: see `placed`.
         """
         if not isinstance(indicators, bool):
             raise OptionError(f"indicators is {indicators!r}; it must be True or False")
@@ -111,10 +111,9 @@ class Constraints:
         )
 
     def extended(self, dag: Dag) -> Constraints:
-        """Return the rules for all nodes of a structure whose observed ones have these.
+        """Return the rules for all nodes of a structure whose observed ones have these, hidden ones in tiers.
 
-        A hidden variable belongs to the tier of the earliest observed variable that it reaches through hidden ones. So
-        what happens later is no cause of what happened before, by way of hidden variables neither.
+        So what happens later is no cause of what happened before, by way of hidden variables neither.
         """
         nodes = dag.nodes
         place = {name: position for position, name in enumerate(nodes)}
@@ -135,12 +134,33 @@ class Constraints:
             self.indicators,
         )
 
+    def placed(self, dag: Dag) -> Constraints:
+        """Return rules over all nodes of a structure with its hidden variables in tiers, where they are in none.
+
+        Along every arc that these rules allow tiers rise or stay, between hidden variables too, so that no series of
+        moves makes something late an ancestor of something earlier through hidden variables.
+        """
+        numbers = self._tiers_with_hidden(dag)
+        if self.tiers == tuple(numbers.tolist()):
+            return self
+        allowed = self.allowed & ~_is_late(numbers, numbers)
+        return replace(self, allowed=read_only(allowed), tiers=tuple(numbers.tolist()))
+
     def _tiers_with_hidden(self, dag: Dag) -> IntArray:
+        """Return (nodes,) tiers that agree with the arcs of a structure that keeps the rules.
+
+        A hidden variable belongs to the earliest tier that it reaches through hidden ones; where it reaches none, to
+        the latest that reaches it so; and to the first where there is none either.
+        """
         known = dict(zip(self.variables, self.tiers, strict=True))
-        for name in reversed(dag.topological_order):
-            if name in dag.hidden:
-                below = [known[child] for child in dag.children(name) if known[child] >= 0]
-                known[name] = min(below, default=-1)
+        if max(self.tiers, default=-1) < 0:
+            return np.full(len(dag.nodes), -1, np.int64)
+        free = [name for name in dag.topological_order if name in dag.hidden and known.get(name, -1) < 0]
+        for name in reversed(free):
+            known[name] = min((known[child] for child in dag.children(name) if known[child] >= 0), default=-1)
+        for name in free:
+            if known[name] < 0:
+                known[name] = max([0, *(known[parent] for parent in dag.parents(name))])
         return np.asarray([known[name] for name in dag.nodes], np.int64)
 
     def allows(self, parent: str, child: str) -> bool:

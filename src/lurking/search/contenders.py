@@ -27,7 +27,8 @@ class Outdone:
     """Why a structure with more evidence is not kept: one with fewer hidden variables is as probable with summaries.
 
     by : that structure, its summaries and what they gain; rival : the same for the structure that is outdone.
-    advantage : how much more `by` gains, its prior probability counted in; log_z : ln p(data) with the summaries.
+    advantage : how much more `by` gains, its prior probability counted in; log_z : ln p(data) of the plain structure
+    with fewer hidden variables plus what `by` gains.
     """
 
     by: Summarised
@@ -67,7 +68,6 @@ class Refined:
 
     dag: Dag
     source: str
-    invented: tuple[str, ...]
     cheap: float
 
 
@@ -188,7 +188,9 @@ def why_not_first(kept: Candidate, first: Candidate) -> str:
         return f"the first row is ahead by {ahead:.2f} nats, and two standard errors are {needed:.2f}"
     if Status.UNTRUSTED in (first.evidence.status, kept.evidence.status):
         return f"the first row is ahead by {ahead:.2f} nats, and a value here is not to be trusted"
-    return "the first row is ahead by its prior probability alone"
+    if first.evidence.log_z <= kept.evidence.log_z:
+        return "the first row is ahead by its prior probability alone"
+    return f"the first row is ahead by {ahead:.2f} nats, but it is not ahead of others that were judged"
 
 
 def value_of(evidence: Evidence) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import final
 
 from lurking.errors import TooLarge
-from lurking.evidence.base import Evidence
+from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
@@ -30,7 +30,7 @@ class Contest:
 
     Of two with as many hidden variables the one with fewer parameters need only be ahead. One with more hidden
     variables must be more probable by plain tables, and also when both structures may have summaries in their tables
-    (`lurking.search.summaries`).
+    (`lurking.search.summaries`); where it is not, the one with fewer takes its place.
     """
 
     def __init__(self, judge: Judge, structure_prior: StructurePrior, constraints: Constraints) -> None:
@@ -67,29 +67,45 @@ class Contest:
         """Whether evidence is below that of one of the starts."""
         return any(trial.source == START and trial.evidence.log_z > evidence.log_z for trial in self.history)
 
-    def enter(self, dag: Dag, source: str, evidence: Evidence, simpler: bool = False) -> None:
+    def enter(self, dag: Dag, source: str, evidence: Evidence) -> None:
         """Take in a structure with its evidence, and keep it if it is more probable than the one that is kept.
 
-        One that is `simpler`, with fewer hidden variables, is kept unless the other one is more probable, and one with
-        as many and fewer parameters if it is ahead at all. None with less evidence than a start is, whatever the prior
-        says.
+        One with fewer hidden variables is kept unless another one is more probable, and one with as many and fewer
+        parameters if it is ahead at all. None with less evidence than a start is, whatever the prior says.
         """
         trial = Trial(dag, source, evidence, False)
         if self.current is None:
             is_kept = True
-        elif self.is_below_start(evidence) or evidence.status is Status.INTERRUPTED:
+        elif self.is_below_start(evidence) or evidence.status is Status.INTERRUPTED or self._is_bound(evidence):
             is_kept = False
-        elif simpler and len(dag.hidden) < len(self.now.hidden):
-            kept = next(each for each in reversed(self.history) if each.is_kept)
-            is_kept = not self._is_ahead(kept, trial)
-            if not is_kept and (outdone := self._outdone(kept, trial)) is not None:
-                is_kept = True
-                self.history = [replace(each, outdone_by=outdone) if each is kept else each for each in self.history]
+        elif len(dag.hidden) < len(self.now.hidden):
+            is_kept = self._is_enough(trial)
         else:
             is_kept, trial = self._challenged(trial)
         self.history.append(replace(trial, is_kept=is_kept))
         if is_kept:
             self.current = dag
+
+    def _is_bound(self, evidence: Evidence) -> bool:
+        """Whether this evidence or that of the structure that is kept is a bound, which nothing can be set against."""
+        return Kind.LOWER_BOUND in (evidence.kind, self.evidence.kind)
+
+    def _is_enough(self, trial: Trial) -> bool:
+        """Whether nothing that was judged is more probable than a simpler structure, but what summaries outdo.
+
+        The one that is kept is not enough to look at: another one may be ahead of both that is ahead of neither by
+        more than the errors of the first comparison.
+        """
+        outdone = {}
+        for each in self.history:
+            if each.outdone_by is not None or not self._is_ahead(each, trial):
+                continue
+            found = self._outdone(each, trial) if len(each.dag.hidden) > len(trial.dag.hidden) else None
+            if found is None:
+                return False
+            outdone[id(each)] = found
+        self.history = [replace(each, outdone_by=outdone.get(id(each), each.outdone_by)) for each in self.history]
+        return True
 
     def _challenged(self, trial: Trial) -> tuple[bool, Trial]:
         """Whether a structure takes the place of the one that is kept, and the trial with what outdoes it, if any."""

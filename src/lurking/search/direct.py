@@ -90,7 +90,7 @@ def direct_search(
     check_whole("patience", patience, 0)
     data = as_table(table)
     begin = whole_start(start, data)
-    rules = arranged_constraints(constraints, begin.nodes)
+    rules = arranged_constraints(constraints, begin)
     rules.check(begin)
     flag = stop or StopFlag()
     scored = _Scored(data, score, corrected, workers, flag, options)

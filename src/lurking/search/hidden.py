@@ -9,7 +9,7 @@ from typing import final
 
 from lurking.data.messages import plain_count
 from lurking.data.table import Table
-from lurking.errors import LurkingWarning, OptionError, StructureError
+from lurking.errors import LurkingWarning, OptionError, StructureError, TooLarge
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
@@ -41,11 +41,6 @@ def checked_limit(hidden: object) -> int | None:
     if isinstance(hidden, str):
         raise OptionError(f"hidden is {hidden!r}; it must be 'auto' or a whole number of at least 0")
     return check_whole("hidden", hidden, 0)
-
-
-def is_complete(table: Table) -> bool:
-    """Whether no cell is empty."""
-    return not any(table[name].n_missing for name in table.columns)
 
 
 def why_too_many(table: Table, count: int) -> str | None:
@@ -135,11 +130,14 @@ class HiddenSearch:
                 self.is_exact,
             )
             notebook = Notebook.of_search(self.store, self.table, self.seed, prior, self.constraints, *choices)
-            starts = [start] if start.hidden else []
-            if start.hidden:
+            starts = []
+            if start.hidden or (self.start is not None and not self.table.is_complete):
+                starts.append(start)
                 # First of all, so that whatever the time allows is not below it.
                 try:
                     judge.evidence(start)
+                except TooLarge:
+                    pass  # it comes again, and is told, where the start is considered
                 except KeyboardInterrupt:
                     clock.stop.set()
             if not starts or not clock.is_over:
@@ -154,7 +152,7 @@ class HiddenSearch:
                 notebook=notebook,
             )
             without = None
-            if is_complete(self.table):
+            if self.table.is_complete:
                 without = partial(self.climbed, clock=clock, rules=ClimbRules(patience=10))
             return invent(starts, self.constraints, judge, rules, clock, without)
 
@@ -203,7 +201,7 @@ class HiddenSearch:
 
     def searched(self, start: Dag, clock: Clock, prior: Prior) -> Dag:
         """Return the best structure found without hidden variables."""
-        if is_complete(self.table):
+        if self.table.is_complete:
             return self.climbed(start, clock, self.rules)
         found = structural_em(
             self.table,

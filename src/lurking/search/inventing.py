@@ -12,20 +12,21 @@ from __future__ import annotations
 import itertools
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from lurking.data.table import Table
-from lurking.errors import TooLarge
-from lurking.evidence.base import Evidence
+from lurking.errors import LurkingWarning, TooLarge
+from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import UNIFORM, StructurePrior
 from lurking.learn.loop import Status
 from lurking.runtime.progress import Progress, Silent
-from lurking.search.cardinality import CONTENDER, MOST_STATES, scan_states
+from lurking.search.cardinality import CONTENDER, MOST_STATES, best_states
 from lurking.search.clock import Clock
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import START, Invented, Refined, around, distinct, top, worth_sampling
@@ -109,8 +110,8 @@ class _Invention:
         """Judge the starts, then add hidden variables as long as evidence speaks for them."""
         try:
             for start in starts:
-                self.consider(start, START, simpler=True)
-            if self.rules.most_hidden == 0 or self.clock.is_over:
+                self.consider(start, START)
+            if self.rules.most_hidden == 0 or self.clock.is_over or self.contest.evidence.kind is Kind.LOWER_BOUND:
                 return
             proposer = Proposer(self.table, self.constraints, self.clock.stop)
             while not self.clock.is_over and self.advanced(proposer):
@@ -192,7 +193,7 @@ class _Invention:
         """The best structure so far."""
         return self.contest.now
 
-    def candidate(self, dag: Dag, source: str, invented: tuple[str, ...]) -> Refined | None:
+    def candidate(self, dag: Dag, source: str) -> Refined | None:
         """Return a structure with its cheap score; None where it cannot be computed or no hidden variable is left."""
         kept = dag.pruned()
         has_room = len(self.now.hidden) < len(kept.hidden) <= self.rules.most_hidden
@@ -203,7 +204,7 @@ class _Invention:
         except TooLarge:
             return None
         self.n_fitted += 1
-        return Refined(kept, source, tuple(name for name in invented if name in kept.hidden), cheap)
+        return Refined(kept, source, cheap)
 
     def refined(self, trial: LocalTrial) -> Refined | None:
         """Return a trial refined among all variables; None where that is too large or leaves nothing of it."""
@@ -211,7 +212,7 @@ class _Invention:
             return None
         self.announce(f"{len(self.now.hidden) + 1} hidden, refining", 1)
         try:
-            return self.candidate(self.settled(trial.dag, trial.invented), trial.source, trial.invented)
+            return self.candidate(self.settled(trial.dag, trial.invented), trial.source)
         except TooLarge:
             return None
 
@@ -220,7 +221,8 @@ class _Invention:
         dag = sized = self.rearranged(start)
         for name in names:
             if name in sized.hidden and not self.clock.is_over:
-                sized = self.resized(sized, name)
+                sized, tried = best_states(self.judge, sized, name, self.rules.most_states)
+                self.n_fitted += tried
         if sized.hidden != dag.hidden and not self.clock.is_over:
             sized = self.rearranged(sized)
         return polished(self.judge, self.constraints, sized, names, self.rearranged)
@@ -229,12 +231,14 @@ class _Invention:
         """Return the structure after structural EM; as it is when the time is over."""
         if self.clock.is_over:
             return dag
-        known = self.rules.notebook.recall("refined", dag)
-        if known is not None:
-            best = Dag.parse(known["structure"])
-            tables = {name: np.asarray(table) for name, table in known["tables"].items()}
-            self.judge.fit(best, tables, 1)
-            return best.pruned()
+        known = self.rules.notebook.recall("refined", dag) or self._rearranged(dag)
+        self.n_fitted += known["moves"]
+        best = Dag.parse(known["structure"])
+        # From the noted tables also when they are new, so that nothing depends on whether they were noted.
+        self.judge.fit(best, {name: np.asarray(table) for name, table in known["tables"].items()}, 1)
+        return best.pruned()
+
+    def _rearranged(self, dag: Dag) -> dict[str, Any]:
         found = structural_em(
             self.table,
             dag,
@@ -250,19 +254,11 @@ class _Invention:
             time_limit=self.clock.left,
             workers=self.judge.workers,
         )
-        self.n_fitted += len(found.history)
-        self.judge.remember(found.fit)
+        tables = {name: table.tolist() for name, table in found.fit.network.tables.items()}
+        content = {"structure": found.best.to_text(), "tables": tables, "moves": len(found.history)}
         if not self.clock.is_over:
-            tables = {name: table.tolist() for name, table in found.fit.network.tables.items()}
-            self.rules.notebook.note({"structure": found.best.to_text(), "tables": tables}, "refined", dag)
-        return found.best.pruned()
-
-    def resized(self, dag: Dag, name: str) -> Dag:
-        """Return the structure with the number of states of highest cheap score."""
-        scores = scan_states(self.judge, dag, name, self.rules.most_states)
-        self.n_fitted += len(scores)
-        best = max(scores, key=lambda states: (scores[states], -states)) if scores else dag.hidden[name]
-        return dag.with_hidden({name: best})
+            self.rules.notebook.note(content, "refined", dag)
+        return content
 
     def varied(self, proposer: Proposer) -> None:
         """Judge the neighbours of the accepted structure: other numbers of states, arcs between hidden variables."""
@@ -302,33 +298,34 @@ class _Invention:
             except TooLarge:
                 continue
             if has_enough_neighbours(other):
-                self.consider(other, "one hidden variable less", simpler=True)
+                self.consider(other, "one hidden variable less")
 
-    def consider(self, dag: Dag, source: str, simpler: bool = False) -> None:
-        """Judge a structure, and make it the current one when it is more probable by more than the errors.
-
-        One that is `simpler` becomes the current one unless that one is more probable by more than the errors.
-        """
+    def consider(self, dag: Dag, source: str) -> None:
+        """Judge a structure, which may become the current one (`Contest.enter`)."""
         contest = self.contest
         if contest.history and (self.clock.is_over or contest.is_known(dag)):
             return
         self.announce(f"{len(dag.hidden)} hidden, sampling", 1)
         try:
             if contest.history:
-                lift = contest.advantage(dag, self.now) if simpler else 0.0
+                lift = contest.advantage(dag, self.now) if len(dag.hidden) < len(self.now.hidden) else 0.0
                 if self.judge.is_hopeless(dag, self.now, lift):
                     return
             evidence = self.judge.evidence(dag, self.rival(dag))
-        except TooLarge:
-            return
+        except TooLarge as error:
+            if contest.history:
+                return
+            told = f"the structure is judged by a bound, and no hidden variable is tried: {error}"
+            warnings.warn(told, LurkingWarning, stacklevel=2)
+            evidence = self.judge.bound(dag)
         except KeyboardInterrupt:
-            if contest.history or not dag.hidden:
+            if contest.history:
                 raise
             self.clock.stop.set()
-            evidence = self.judge.bound(dag)
+            evidence = self.judge.hasty_bound(dag)
         if evidence.status is Status.INTERRUPTED and contest.history:
             return
-        contest.enter(dag, source, evidence, simpler)
+        contest.enter(dag, source, evidence)
 
     def rival(self, dag: Dag) -> Evidence | None:
         """Return the evidence of the current structure, where another one is probably far below it."""

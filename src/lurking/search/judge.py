@@ -21,7 +21,7 @@ from lurking.learn.loop import Status
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.checks import check_standard_error
 from lurking.runtime.executor import StopFlag
-from lurking.runtime.rng import Seed
+from lurking.runtime.rng import Seed, plain_seed
 from lurking.runtime.store import Key, Store, digest_of
 
 TARGET = 0.3
@@ -74,7 +74,7 @@ class Judge:
         store: Store | None = None,
     ) -> None:
         self.table: Table = as_table(table)
-        self.prior, self.seed = Prior.of(prior), seed
+        self.prior, self.seed = Prior.of(prior), plain_seed(seed)
         self.target = check_standard_error("target", target, TARGET)
         self.workers, self.stop, self.store = workers, stop or StopFlag(), store
         self._fits: dict[Dag, Fit] = {}
@@ -115,6 +115,11 @@ class Judge:
         return self._known(dag, full) or self._found(dag, full)
 
     def bound(self, dag: Dag) -> Evidence:
+        """Return the variational bound, which stands for the evidence of a structure that is too large to sample."""
+        fit = self.fit(dag)
+        return Evidence(fit.objective, fit.problem.log_aliases, None, Kind.LOWER_BOUND, "vb", status=fit.status)
+
+    def hasty_bound(self, dag: Dag) -> Evidence:
         """Return the variational bound after a few steps from one start, which nothing cuts short.
 
         It stands for the evidence of a structure that there was no time to sample.
@@ -199,8 +204,11 @@ def is_far_below(rough: Evidence, rival: Evidence) -> bool:
 def is_better(candidate: Evidence, current: Evidence, log_odds: float = 0.0) -> bool:
     """Whether the first is more probable than the second by more than the standard errors of evidence leave open.
 
-    `log_odds` are the prior odds of the first against the second, ln p(m₁) − ln p(m₂).
+    `log_odds` are the prior odds of the first against the second, ln p(m₁) − ln p(m₂). A bound is never better, nor
+    anything better than a bound.
     """
+    if Kind.LOWER_BOUND in (candidate.kind, current.kind):
+        return False
     margin = MARGIN * math.hypot(candidate.std_error or 0.0, current.std_error or 0.0)
     if Status.UNTRUSTED in (candidate.status, current.status):
         margin = max(margin, UNTRUSTED_MARGIN)

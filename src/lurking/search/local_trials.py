@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from lurking.data.table import Table
 from lurking.errors import CycleError, StructureError, TooLarge
 from lurking.graph.dag import Dag
-from lurking.search.cardinality import scan_states
+from lurking.search.cardinality import best_states
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import around
 from lurking.search.direct import direct_search
@@ -63,6 +64,8 @@ class LocalTrials:
         self.score, self.weight = scored
         self.most_states = most
         self._bases: dict[frozenset[str], float] = {}
+        self._tables: dict[tuple[str, ...], Table] = {}
+        # New ones for every trial: fits that another trial has left would make it matter which of them were looked up.
         self._judges: dict[tuple[str, ...], Judge] = {}
 
     def trial(self, proposal: Proposal, quick: bool = False) -> LocalTrial | None:
@@ -74,32 +77,32 @@ class LocalTrials:
         known = self.notebook.recall(task, self.current, proposal.dag)
         if known is None:
             found = self._trial(proposal, quick)
+            known = {} if found is None else {"structure": found[0].to_text(), "gain": found[1]}
             if not self.judge.stop.is_set:
-                content = {} if found is None else {"structure": found.dag.to_text(), "gain": found.gain}
-                self.notebook.note(content, task, self.current, proposal.dag)
-            return found
+                self.notebook.note(known, task, self.current, proposal.dag)
         if not known:
             return None
         dag = Dag.parse(known["structure"])
         left = tuple(name for name in proposal.invented if name in dag.hidden)
         return LocalTrial(dag, proposal.source, left, known["gain"])
 
-    def _trial(self, proposal: Proposal, quick: bool) -> LocalTrial | None:
+    def _trial(self, proposal: Proposal, quick: bool) -> tuple[Dag, float] | None:
+        """Return the structure and what it gains."""
         nodes = self.concerned(proposal)
         inside = _restricted(proposal.dag, {*nodes, *proposal.invented})
         try:
             base = self.base(nodes)
+            self._judges.clear()
             found = self.glanced(inside, proposal.invented) if quick else self.refined(inside, proposal.invented)
         except (TooLarge, StructureError):
             return None
-        if found is None:
+        if found is None or not any(name in found[0].hidden for name in proposal.invented):
             return None
         dag, cheap = found
         whole = self.transplanted(dag, nodes)
-        if whole is not None and not self.constraints.extended(whole).holds(whole):
+        if whole is None or not self.constraints.extended(whole).holds(whole):
             return None
-        left = tuple(name for name in proposal.invented if name in dag.hidden)
-        return None if whole is None or not left else LocalTrial(whole, proposal.source, left, cheap - base)
+        return whole, cheap - base
 
     def searched(self, trial: LocalTrial) -> LocalTrial:
         """Return a trial after direct search among the neighbours of its hidden variable, where they are few.
@@ -127,6 +130,7 @@ class LocalTrials:
         wider = {node for node in dag.observed if len(around(dag, node) & near) >= 2} | near
         nodes = wider if len(wider) <= MOST_DIRECT else near
         inside = _restricted(dag, {*nodes, name})
+        self._judges.clear()
         star = Dag(inside.nodes, [(name, node) for node in inside.nodes if node in near], inside.hidden)
         judge = self.judge_of(inside)
         rules = _restricted_rules(self.constraints, inside)
@@ -181,10 +185,10 @@ class LocalTrials:
         """Return the score without the new variable: the best structure over these columns, exact where it can be."""
         key = frozenset(nodes)
         if key not in self._bases:
+            self._judges.clear()
             start = _restricted(self.current, nodes)
             judge = self.judge_of(start)
-            is_complete = not any(judge.table[name].n_missing for name in start.observed)
-            if start.hidden or not is_complete:
+            if start.hidden or not judge.table.is_complete:
                 found = self.rearranged(start)
                 self._bases[key] = judge.cheap(found)
             else:
@@ -192,7 +196,7 @@ class LocalTrials:
                 rules = _restricted_rules(self.constraints, start).extended(start)
                 ordered = Dag(judge.table.columns, start.edges)
                 climbing = ClimbRules(patience=10, stop=self.judge.stop)
-                self._bases[key] = climb(scorer, ordered, _arranged(rules, ordered), climbing).score
+                self._bases[key] = climb(scorer, ordered, rules.restricted(ordered.nodes), climbing).score
         return self._bases[key]
 
     def refined(self, start: Dag, invented: tuple[str, ...]) -> tuple[Dag, float] | None:
@@ -205,7 +209,7 @@ class LocalTrials:
         for name in invented:
             if judge.stop.is_set:
                 return None
-            dag = best_states(judge, dag, name, self.most_states)
+            dag, _ = best_states(judge, dag, name, self.most_states, patience=1)
         dag = self.resized(self.rearranged(dag), invented)
         for name in invented:
             while dag.hidden.get(name, 0) > 2 and not judge.stop.is_set:
@@ -228,7 +232,7 @@ class LocalTrials:
         judge = self.judge_of(dag)
         for name in invented:
             if name in dag.hidden and not judge.stop.is_set:
-                dag = best_states(judge, dag, name, self.most_states)
+                dag, _ = best_states(judge, dag, name, self.most_states, patience=1)
         return dag
 
     def rearranged(self, dag: Dag, rounds: int = ROUNDS) -> Dag:
@@ -269,9 +273,11 @@ class LocalTrials:
     def judge_of(self, dag: Dag) -> Judge:
         """Return the judge of the columns of a structure."""
         columns = tuple(name for name in self.judge.table.columns if name in dag.nodes)
+        whole = self.judge
+        if columns not in self._tables:
+            self._tables[columns] = whole.table.select(columns).unique()
         if columns not in self._judges:
-            whole = self.judge
-            table = whole.table.select(columns).unique()
+            table = self._tables[columns]
             self._judges[columns] = Judge(table, whole.prior, seed=whole.seed, workers=1, stop=whole.stop)
         return self._judges[columns]
 
@@ -331,13 +337,6 @@ def thinned(judge: Judge, constraints: Constraints, dag: Dag, invented: Sequence
     return dag
 
 
-def best_states(judge: Judge, dag: Dag, name: str, most: int) -> Dag:
-    """Return the structure with the number of states of highest cheap score."""
-    scores = scan_states(judge, dag, name, most, patience=1)
-    best = max(scores, key=lambda states: (scores[states], -states)) if scores else dag.hidden[name]
-    return dag.with_hidden({name: best})
-
-
 def has_enough_neighbours(dag: Dag) -> bool:
     """Whether every hidden variable has at least three neighbours; with two it only restates what they share."""
     return all(
@@ -356,8 +355,3 @@ def _restricted(dag: Dag, nodes: set[str]) -> Dag:
 def _restricted_rules(constraints: Constraints, dag: Dag) -> Constraints:
     """Return the constraints on the columns of a structure."""
     return constraints.restricted([name for name in constraints.variables if name in dag.nodes])
-
-
-def _arranged(constraints: Constraints, dag: Dag) -> Constraints:
-    """Return the constraints in the order of the nodes."""
-    return constraints.restricted(dag.nodes)

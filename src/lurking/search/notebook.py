@@ -8,11 +8,11 @@ from typing import Any, final
 from lurking.data.table import Table
 from lurking.graph.dag import Dag
 from lurking.models.discrete.prior import Prior
-from lurking.runtime.rng import Seed
+from lurking.runtime.rng import Seed, plain_seed
 from lurking.runtime.store import Key, Store, digest_of
 from lurking.search.constraints import Constraints
 
-VERSION = 2
+VERSION = 3
 """Raised when a change of the search makes old notes useless."""
 
 
@@ -33,6 +33,7 @@ class Notebook:
         cls, store: Store | None, table: Table, seed: Seed, prior: Prior, constraints: Constraints, *choices: Any
     ) -> Notebook:
         """Return the notebook of one search; seeds that are no numbers have none, since they cannot be told apart."""
+        seed = plain_seed(seed)
         if store is None or not isinstance(seed, int):
             return cls()
         configuration = digest_of(

@@ -217,7 +217,7 @@ class _Run:
 
     def __init__(self, table: Table, start: Dag, constraints: Constraints | None, rules: _Rules) -> None:
         self.table, self.start, self.rules = table, start, rules
-        self.constraints = arranged_constraints(constraints, start.nodes)
+        self.constraints = arranged_constraints(constraints, start)
         self.constraints.check(start)
         self.slack = SLACK * rules.fits.tol * max(table.n, 1.0)
         self.history: list[Round] = []

@@ -83,8 +83,9 @@ def moved(dag: Dag, move: Move) -> Dag:
     return Dag(dag.nodes, edges, dag.hidden)
 
 
-def arranged_constraints(constraints: Constraints | None, nodes: tuple[str, ...]) -> Constraints:
-    """Return the constraints over the nodes in their order; without any, everything acyclic is allowed."""
+def arranged_constraints(constraints: Constraints | None, start: Dag) -> Constraints:
+    """Return the constraints over the nodes of a start in their order; without any, everything acyclic is allowed."""
+    nodes = start.nodes
     if constraints is not None and not isinstance(constraints, Constraints):
         raise OptionError(
             f"constraints is {constraints!r}; it must be made by lurking.search.constraints.Constraints.from_options"
@@ -92,13 +93,13 @@ def arranged_constraints(constraints: Constraints | None, nodes: tuple[str, ...]
     if constraints is None:
         return Constraints.from_options(nodes)
     if constraints.variables == nodes:
-        return constraints
+        return constraints.placed(start)
     if set(constraints.variables) != set(nodes):
         different = sorted(set(constraints.variables) ^ set(nodes))
         raise StructureError(
             f"the constraints and the start differ in {different}; make them over all columns and hidden variables"
         )
-    return constraints.restricted(nodes)
+    return constraints.restricted(nodes).placed(start)
 
 
 def from_hidden_only(hidden: Mapping[str, int], columns: tuple[str, ...]) -> Constraints:

@@ -57,7 +57,7 @@ class Grouping:
 class Summary:
     """A family whose table has fewer rows, since the joint states of some parents count by their groups alone.
 
-    gain : ln p(counts, groupings) − ln p(counts), with the prior of the groupings in it.
+    gain : ln p(counts | groupings) − ln p(counts) + ln of the prior odds of the groupings against none.
     """
 
     node: str
@@ -172,9 +172,9 @@ def best_summary(node: str, parents: Sequence[str], counts: FloatArray, prior: S
     """Group the states of one parent, or the joint states of two, in the best way, as long as that gains.
 
     counts : (r of each parent …, r of the node). Groups of states take the place of the parents that they are made of.
-    Each step has the prior 1 / (2 C (J − 1) S(J, k)): it ends before with probability 1/2, each of the C choices of one
-    or two parents is as probable, and so is every k < J and every partition of their J joint states into k groups. The
-    masses of all sequences of steps sum to at most 1.
+    Each step has the factor 1 / (2 C (J − 1) S(J, k)): it is made with probability 1/2, each of the C choices of one or
+    two parents is as probable, and so is every k < J and every partition of their J joint states into k groups. The
+    other 1/2, that of ending, belongs to the plain table too, so a gain, being relative to that, has none of it.
     """
     # Names of the parents that each axis stands for, and for each of its states the configurations behind it.
     names: list[tuple[str, ...]] = [(name,) for name in parents]

@@ -53,6 +53,46 @@ def test_tiers_hold_through_hidden_variables():
     assert grown.allows("d", "h")
 
 
+def random_structure(generator):
+    """Return a structure over four columns and two hidden variables, its order and its arcs drawn at random."""
+    names = list(generator.permutation(["a", "b", "c", "d", "g", "h"]))
+    arcs = [(x, y) for k, x in enumerate(names) for y in names[k + 1 :] if generator.random() < 0.35]
+    return lk.Dag(["a", "b", "c", "d", "g", "h"], arcs, {"g": 2, "h": 2})
+
+
+def has_late_ancestor(dag, tiers):
+    """Whether a column has an ancestor of a later tier, by itself or through hidden variables alone."""
+    for name, tier in tiers.items():
+        waiting, seen = list(dag.parents(name)), set()
+        while waiting:
+            above = waiting.pop()
+            if above in dag.hidden and above not in seen:
+                seen.add(above)
+                waiting += dag.parents(above)
+            elif tiers.get(above, tier) > tier:
+                return True
+    return False
+
+
+def test_tiers_forbid_late_ancestors_and_whatever_moves_lead_to_them():
+    tiers = {"a": 0, "b": 1, "c": 2}
+    rules = made(tiers=[["a"], ["b"], ["c"]])
+    generator = np.random.default_rng(0)
+    dags = [random_structure(generator) for _ in range(300)]
+    for dag in dags:
+        assert rules.extended(dag).holds(dag) is not has_late_ancestor(dag, tiers)
+    kept = [dag for dag in dags if not has_late_ancestor(dag, tiers)]
+    assert len(kept) > 30
+    # What the rules of one structure allow is allowed by itself: so a search may hold on to those of its start.
+    late = [dag for dag in dags if has_late_ancestor(dag, tiers)]
+    for frozen in map(rules.extended, kept):
+        assert not any(frozen.holds(dag) for dag in late)
+    assert sum(rules.extended(start).holds(dag) for start in kept[:10] for dag in kept) > 30
+    whole = Constraints.from_options(kept[0].nodes, tiers=[["a"], ["b"], ["c"]])
+    for start in kept:
+        assert np.array_equal(whole.placed(start).allowed, rules.extended(start).allowed)
+
+
 def test_a_limit_of_parents_survives_fewer_and_more_variables():
     rules = made(max_parents=2)
     few = rules.restricted(["a", "b", "c"])

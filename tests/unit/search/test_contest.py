@@ -1,5 +1,7 @@
 """Which of two structures is kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from lurking.graph.structure_priors import UNIFORM
 from lurking.learn.loop import Status
 from lurking.search.constraints import Constraints
 from lurking.search.contest import Contest
-from lurking.search.judge import Judge
+from lurking.search.judge import Judge, is_better
 
 FULL, LEAN = lk.Dag.parse("h[2] -> a b c d; a -> b"), lk.Dag.parse("h[2] -> a b c d")
 
@@ -49,5 +51,33 @@ def test_values_that_are_not_trusted_do_not_make_a_leaner_structure_the_kept_one
 
 def test_nothing_below_a_start_is_kept(contest):
     contest.enter(FULL, "start", sampled(-50.0))
-    contest.enter(lk.Dag.parse("a b c d"), "less", sampled(-50.1), simpler=True)
+    contest.enter(lk.Dag.parse("a b c d"), "less", sampled(-50.1))
     assert contest.now == FULL
+
+
+def test_fewer_hidden_variables_are_kept_unless_more_are_ahead_by_more_than_the_errors(contest):
+    two = lk.Dag.parse("h[2] -> a b g[2]; g -> c d")
+    contest.enter(two, "trial", sampled(-50.0))
+    contest.enter(LEAN, "trial", sampled(-50.9))
+    assert contest.now == two
+    contest.enter(FULL, "trial", sampled(-50.4))
+    assert contest.now == FULL
+
+
+def test_a_simpler_structure_is_compared_with_all_that_were_judged(contest):
+    two, further = lk.Dag.parse("h[2] -> a b; g[2] -> c d"), lk.Dag.parse("h[2] -> a b c; g[2] -> c d")
+    contest.enter(two, "trial", sampled(-50.0, 0.3))
+    contest.enter(further, "trial", sampled(-49.3, 0.3))
+    assert contest.now == two  # two standard errors of the difference are 0.85
+    contest.enter(LEAN, "trial", sampled(-50.8, 0.3))
+    assert contest.now == two
+    kept, *others = (trial for trial in contest.history if trial.outdone_by is None)
+    assert not any(is_better(other.evidence, kept.evidence) for other in others)
+
+
+def test_nothing_takes_the_place_of_a_bound_nor_does_a_bound(contest):
+    bound = Evidence(-50.0, 0.0, None, Kind.LOWER_BOUND, "vb")
+    contest.enter(FULL, "start", bound)
+    contest.enter(lk.Dag.parse("a b c d"), "start", sampled(-40.0))
+    assert contest.now == FULL
+    assert not is_better(replace(bound, log_z=-10.0), sampled(-40.0))

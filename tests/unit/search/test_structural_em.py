@@ -191,7 +191,7 @@ def test_constraints_hold_in_any_order_and_the_best_of_several_starts_is_returne
     assert both.score == max(result.score for result in each)
     assert all(parent in hidden for parent, _ in both.best.edges)
     turned = lk.Dag((*table.columns, *hidden), starts[1].edges, hidden)
-    arranged = arranged_constraints(allowed, turned.nodes)
+    arranged = arranged_constraints(allowed, turned)
     for x, y in itertools.product(turned.nodes, repeat=2):
         old = allowed.allowed[allowed.variables.index(x), allowed.variables.index(y)]
         assert arranged.allowed[turned.nodes.index(x), turned.nodes.index(y)] == old

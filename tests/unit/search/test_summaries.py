@@ -81,27 +81,20 @@ def test_the_prior_of_the_groups():
     assert (gain, grouped.shape) == (pytest.approx(-math.log(5.0)), (1, 2))
 
 
-def test_the_masses_of_all_summaries_sum_to_at_most_one():
-    """Over all sequences of groupings of parents with 3 and 2 states, by the prior that `best_summary` states."""
-
-    def mass(sizes: tuple[int, ...]) -> float:
-        choices = [chosen for width in (1, 2) for chosen in itertools.combinations(range(len(sizes)), width)]
-        total = 0.5
-        for chosen in choices:
-            joint = math.prod(sizes[k] for k in chosen)
-            rest = tuple(size for k, size in enumerate(sizes) if k not in chosen)
-            if joint > 1:
-                total += sum(mass((k, *rest)) for k in range(1, joint)) / (2.0 * len(choices) * (joint - 1))
-        return total
-
-    assert 0.5 < mass((3, 2)) <= 1.0
-    counts = np.zeros((3, 2, 2))
-    counts[0] = counts[1] = [[3000.0, 1000.0], [1000.0, 3000.0]]
-    counts[2] = [[100.0, 6000.0], [6000.0, 100.0]]
-    summary = best_summary("c", ["a", "b"], counts, K2)
-    # Two steps at most are worth it here, and the first one pays for 3 choices of parents.
-    first = max(best_grouping(counts, chosen, K2)[0] for chosen in ((0,), (1,), (0, 1))) - math.log(6.0)
-    assert summary.gain >= first > 0.0
+def test_every_step_pays_for_its_prior():
+    """Two steps, d into one group and a × b into two, in either order: the gain is found anew from the groups."""
+    table = function_of_parents(2000, 1)
+    summary = best_summary("c", ["a", "b", "d"], counts_of(table, "abdc"), K2)
+    assert sorted((each.parents, len(each.groups)) for each in summary.groupings) == [(("a", "b"), 2), (("d",), 1)]
+    same = table["a"].codes == table["b"].codes
+    rows = zip(same.tolist(), *(table[name].codes.tolist() for name in "abcd"), strict=True)
+    scores = FamilyScores(lk.Table.from_rows(list(rows), columns=["g", "a", "b", "c", "d"]), "bd", 1.0)
+    more_evidence = scores.score(3, (0,)) - scores.score(3, (1, 2, 4))
+    # 3 + 3 choices of one or two of three parents, 2 + 1 of two; 8 numbers of groups of 9 joint states, 1 of 2 states.
+    pairs = math.log(8.0 * stirling2(9, 2))
+    first_d, first_pair = math.log(2 * 6) + math.log(2 * 6) + pairs, math.log(2 * 6) + pairs + math.log(2 * 3)
+    differences = [abs(summary.gain - (more_evidence - paid)) for paid in (first_d, first_pair)]
+    assert min(differences) < 1e-8
 
 
 def summaries_of(table: lk.Table, structure: str, nodes: str = "abcd") -> list[Summary]:
@@ -167,7 +160,7 @@ def test_a_hidden_variable_must_do_better_than_a_summary(judge):
 def test_one_kept_at_first_can_be_outdone_later(judge):
     contest = contest_of(judge)
     contest.enter(MEDIATED, "trial", judge.evidence(MEDIATED))
-    contest.enter(PLAIN, "less", judge.evidence(PLAIN), simpler=True)
+    contest.enter(PLAIN, "less", judge.evidence(PLAIN))
     assert contest.now == PLAIN
     assert [trial.outdone_by is not None for trial in contest.history] == [True, False]
     assert contest.posterior().best.dag == PLAIN
