@@ -166,3 +166,15 @@ def test_long_names_are_wrapped_with_an_indent(done, folder):
     end = next(k for k, line in enumerate(lines) if k > start and not line.strip())
     assert any(line.startswith("      a_rather") for line in lines[start:end])
     assert not any(line.startswith("a_rather") for line in lines[start:end])
+
+
+def test_names_with_commas_and_spaces(done, folder, answers):
+    text = (folder / "answers.csv").read_text()
+    head, _, rest = text.partition("\n")
+    first, second, *others = head.split(",")
+    (folder / "odd.csv").write_text(",".join(['"one, or two"', '"b b"', *others]) + "\n" + rest)
+    words = ("search", "odd.csv", "--hidden", "0", "--tier", '"one, or two",' + others[0], "--tier", "b b")
+    out = done(*words).out
+    assert '"b b" -> ' not in out.splitlines()[0]
+    assert "structures that keep the constraints have the same arrows" in out
+    assert "hidden" not in out

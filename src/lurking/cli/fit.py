@@ -151,15 +151,15 @@ def print_statistics(result: Fit) -> None:
 
 
 def print_profiles(network: Network, hidden: str) -> None:
-    """Print what each state of a hidden variable says about every observed variable it can reach."""
+    """Print what each state of a hidden variable says about its parents and every observed variable it can reach."""
     order = order_by_size(network, hidden)
     sizes = network.joint([hidden])
     shapes = profiles(network, hidden)
-    below = set(network.dag.descendants([hidden]))
+    told = {*network.dag.descendants([hidden]), *network.dag.parents(hidden)}
     header = ["variable", "level", *(f"{hidden}={state}" for state in order)]
     rows = [["(size)", "", *(out.probability(float(sizes[state])) for state in order)]]
     for name in network.dag.observed:
-        if name not in below:
+        if name not in told:
             continue
         for k, level in enumerate(network.levels[name]):
             rows.append(

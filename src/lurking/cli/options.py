@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -177,8 +178,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 
 
 def listed(values: list[str] | None) -> list[str]:
-    """Return the values of a repeatable option, each of which may hold several separated by commas."""
-    return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
+    """Return the values of a repeatable option, each of which may hold several separated by commas.
+
+    One with a comma in it stands in double quotes, as in a CSV file.
+    """
+    rows = csv.reader(values or [], skipinitialspace=True)
+    return [part.strip() for row in rows for part in row if part.strip()]
 
 
 def tied_groups(values: list[str] | None) -> list[list[str]] | None:

@@ -64,7 +64,8 @@ def warn(text: str) -> None:
 def in_command_words(text: str) -> str:
     """Return a text of the library in one line, settings in it such as path='prior' as options of the command."""
     line = SETTING.sub(r"--\1 \3", " ".join(text.split())).replace("rescore=True", "--rescore")
-    line = line.replace("declare levels=, ", "")  # the command has no option for it
+    for words in ("declare levels=, ", "add it to levels= or "):
+        line = line.replace(words, "")  # the command has no option for it
     line = SUBJECT.sub(lambda found: (found[1] or "") + _as_option(found[2] or found[3]), line)
     for pattern in (ARGUMENT, WRITTEN_OUT):
         line = pattern.sub(lambda found: _as_option(found[1]), line)

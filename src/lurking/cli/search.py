@@ -126,9 +126,12 @@ def search(
         about |= {"prior": choices["prior"].describe(), "picture": None if picture is None else str(picture)}
         out.print_json("search", about | search_content(result, table))
     else:
-        print_search(result, table, prior)
+        print_search(result, table, prior, choices["hidden"] != 0)
     if picture is not None:
-        save_figure(plot_structure(result.best, f"ln p(data | structure) = {result_value(result)}"), str(picture))
+        title = f"ln p(data | structure) = {result_value(result)}"
+        if result.cpdag.undirected:
+            title += "\nlines without a head: either direction"
+        save_figure(plot_structure(result.best, title, lines=result.cpdag.undirected), str(picture))
         if not json:
             out.say(f"picture: {picture}")
     if result.status is Status.INTERRUPTED:

@@ -25,14 +25,19 @@ def result_value(result: SearchResult) -> str:
     return f"{result.score:.2f} exact" if result.evidence is None else value_of(result.evidence)
 
 
-def print_search(result: SearchResult, table: Table, prior: str) -> None:
-    """Print the structure that is kept, the prior of its tables (the word of --prior), and all that were judged."""
+def print_search(result: SearchResult, table: Table, prior: str, may_invent: bool) -> None:
+    """Print the structure that is kept, the prior of its tables (the word of --prior), and all that were judged.
+
+    How many hidden variables there are is told where the search was allowed any.
+    """
     out.say(str(result.best))
     out.say(f"prior {prior}: ln p(data | structure) = {result_value(result)}; {result.status.sentence}")
-    out.say(f"equivalent structures have the same arrows, and -- both ways: {result.cpdag}")
+    kept = " that keep the constraints" if result.constraints and result.constraints.settled(result.best) else ""
+    out.say(f"equivalent structures{kept} have the same arrows, and -- both ways: {result.cpdag}")
     if result.posterior is not None:
         _print_posterior(result.posterior, result.best, result.structure_prior)
-        _print_number(result.posterior, result.status)
+        if may_invent:
+            _print_number(result.posterior, result.status)
     for trial in result.outdone:
         _print_outdone(trial, table)
 
@@ -50,7 +55,10 @@ def _print_posterior(posterior: StructurePosterior, best: Dag, prior: StructureP
         for candidate in ranked
     ]
     header = ["  hidden variables", "arcs", "ln p(data | structure)", "p(structure | data)"]
-    out.print_table(f"structures that were judged, structure prior {prior}; * is the one above", header, rows)
+    weighed = f"structure prior {prior}"
+    if len({len(candidate.dag.hidden) for candidate in ranked}) > 1:
+        weighed += " and summaries"
+    out.print_table(f"structures that were judged, p by {weighed}; * is the one above", header, rows)
     kept = next((candidate for candidate in ranked if candidate.dag == best), None)
     if kept is not None and kept is not ranked[0]:
         out.say(f"* is kept: {why_not_first(kept, ranked[0])}")

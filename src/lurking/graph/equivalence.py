@@ -80,8 +80,11 @@ def are_equivalent(first: Dag, second: Dag) -> bool:
     return _skeleton(first) == _skeleton(second) and v_structures(first) == v_structures(second)
 
 
-def cpdag(dag: Dag) -> Cpdag:
+def cpdag(dag: Dag, known: Iterable[Edge] = ()) -> Cpdag:
     """Return the completed graph of the class of a structure (Chickering 1995, the algorithms Order- and Label-Edges).
+
+    `known` are arcs of the structure whose direction is beyond doubt: the graph is then that of the structures of the
+    class that have them (Meek 1995).
 
     Edges are labelled in an order in which the edges into earlier nodes come first and, among those into one node, the
     latest parent first. An edge x → y is compelled when a compelled w → x meets no w → y (then all edges into y are),
@@ -106,8 +109,43 @@ def cpdag(dag: Dag) -> Cpdag:
                 compelled[y] |= rest
             labelled |= rest
     directed = frozenset((x, y) for y in dag.nodes for x in compelled[y])
-    reversible = frozenset(frozenset((x, y)) for y in dag.nodes for x in parents[y] - compelled[y])
-    return Cpdag(dag.nodes, directed, reversible)
+    fixed = frozenset(known)
+    if not fixed <= set(dag.edges):
+        raise StructureError(
+            f"the known arcs {sorted(fixed - set(dag.edges))} are not in the structure; leave them out"
+        )
+    if not fixed <= directed:
+        directed = _oriented(dag, directed | fixed)
+    return Cpdag(dag.nodes, directed, _skeleton(dag) - frozenset(map(frozenset, directed)))
+
+
+def _oriented(dag: Dag, directed: frozenset[Edge]) -> frozenset[Edge]:
+    """Return the arcs that follow from some arcs of a structure and its class, by the four rules of Meek (1995).
+
+    A line x — y becomes x → y where y → x would make a v-structure that is not there (1), a cycle (2), or leave no way
+    to direct other lines without one of these (3, 4).
+    """
+    found = set(directed)
+    joined = _skeleton(dag)
+    near = {name: {other for pair in joined if name in pair for other in pair} - {name} for name in dag.nodes}
+
+    def follows(x: str, y: str) -> bool:
+        into_y = {z for z in near[y] if (z, y) in found}
+        if any((z, x) in found and z not in near[y] for z in near[x]):
+            return True
+        if any((x, z) in found for z in into_y):
+            return True
+        between = into_y & near[x]
+        open_ones = sorted(z for z in between if (z, x) not in found)
+        if any(frozenset(pair) not in joined for pair in combinations(open_ones, 2)):
+            return True
+        return any((w, z) in found and w not in near[y] for z in between for w in near[x] & near[z])
+
+    while True:
+        more = {edge for edge in dag.edges if edge not in found and follows(*edge)}
+        if not more:
+            return frozenset(found)
+        found |= more
 
 
 def consistent_extension(graph: Cpdag) -> Dag:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ LAYER = 1.05
 GAP = 0.3
 WAY = 0.1
 """Inches that an arc takes where it passes a layer."""
-HALF_BOX = 0.15
+HALF_BOX = 0.135
 PORTS = 0.6
 """Share of the width of a box along which arcs leave and arrive."""
 BEND = 0.4
@@ -35,8 +36,12 @@ Stop = str | tuple[str, str, int]
 """A node, or the place (parent, child, layer) where an arc passes a layer between its ends."""
 
 
-def plot_structure(dag: Dag, title: str = "", axes: Axes | None = None) -> Axes:
+def plot_structure(
+    dag: Dag, title: str = "", axes: Axes | None = None, *, lines: Collection[frozenset[str]] = ()
+) -> Axes:
     """Draw a structure: every node below its parents, hidden ones shaded with their number of states.
+
+    The pairs in `lines`, such as `Cpdag.undirected`, are joined by a line without a head.
 
     Nodes without any arc stand in the last line. An arc that passes a layer has a place of its own among the nodes
     there, so that it never runs behind a box. Within a layer everything is ordered by the mean place of its neighbours,
@@ -50,20 +55,27 @@ def plot_structure(dag: Dag, title: str = "", axes: Axes | None = None) -> Axes:
     layers = _ordered(_with_ways(nodes, ways), _neighbours(ways))
     places = _places(layers, widths, _neighbours(ways))
     right = max(places[stop][0] + widths[stop] / 2 for stop in places)
+    spare = 0.0
     if axes is None:
         from matplotlib.figure import Figure
 
-        width = max(right + 0.4, 3.0, LETTER * width_in_letters(title))
-        axes = Figure(figsize=(width, LAYER * len(layers) + 0.5), layout="constrained").add_subplot()
+        heading = title.split("\n")
+        width = max(right + 0.4, 3.0, LETTER * max(map(width_in_letters, heading)))
+        # Places are in inches: what the title takes beyond them is left free on both sides.
+        spare = (width - right - 0.4) / 2
+        axes = Figure(
+            figsize=(width, LAYER * len(layers) + 0.3 + 0.2 * len(heading)), layout="constrained"
+        ).add_subplot()
     for (parent, child), points in _lines(ways, places, widths).items():
         is_hidden = parent in dag.hidden or child in dag.hidden
-        _draw_arc(axes, points, HIDDEN_RIM if is_hidden else "#777777")
+        style = "-" if frozenset((parent, child)) in lines else "-|>"
+        _draw_arc(axes, points, HIDDEN_RIM if is_hidden else "#777777", style)
     for name in dag.nodes:
         fill, rim = (HIDDEN_FILL, HIDDEN_RIM) if name in dag.hidden else (OBSERVED_FILL, OBSERVED_RIM)
         x, y = places[name]
         box = {"boxstyle": "round,pad=0.35", "facecolor": fill, "edgecolor": rim, "linewidth": 1.4}
         axes.text(x, y, labels[name], ha="center", va="center", fontsize=10, bbox=box, zorder=3)
-    axes.set_xlim(-0.15, right + 0.15)
+    axes.set_xlim(-0.15 - spare, right + 0.15 + spare)
     axes.set_ylim(-LAYER * (len(layers) - 0.5), LAYER * 0.5)
     axes.set_axis_off()
     if title:
@@ -72,10 +84,10 @@ def plot_structure(dag: Dag, title: str = "", axes: Axes | None = None) -> Axes:
     return axes
 
 
-def _draw_arc(axes: Axes, points: list[Place], color: str) -> None:
+def _draw_arc(axes: Axes, points: list[Place], color: str, style: str) -> None:
     """Draw one arrow: upright through the layers that it passes, and bent in the space between layers only.
 
-    `points` are where it leaves a layer and where it reaches the next one, in turn.
+    `points` are where it leaves a layer and where it reaches the next one, in turn; `style` has a head or none.
     """
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
@@ -91,7 +103,7 @@ def _draw_arc(axes: Axes, points: list[Place], color: str) -> None:
         codes += [Path.CURVE4] * 3
     line = Path(vertices, codes)
     axes.add_patch(
-        FancyArrowPatch(path=line, arrowstyle="-|>", mutation_scale=10, color=color, linewidth=1.2, zorder=2)
+        FancyArrowPatch(path=line, arrowstyle=style, mutation_scale=10, color=color, linewidth=1.2, zorder=2)
     )
 
 

@@ -18,6 +18,7 @@ from lurking.graph.dag import Dag, as_dag
 from lurking.graph.equivalence import Cpdag, cpdag
 from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
 from lurking.inference.problem import check_columns
+from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import BDeuPrior, Prior
 from lurking.runtime.checks import check_standard_error, check_time_limit, check_whole
@@ -25,6 +26,7 @@ from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.runtime.store import Store, opened
+from lurking.search.averaging import Fitting
 from lurking.search.clock import Clock
 from lurking.search.constraints import Arcs, Constraints
 from lurking.search.contenders import Invented, Trial
@@ -66,8 +68,10 @@ class SearchResult:
         structure that was judged.
     n_evaluated : number of families that were scored; with hidden variables or empty cells structures that were fitted.
     evidence : `score` with its standard error and kind; None in a search on complete columns alone.
-    posterior : over the structures that were judged, by exact or sampled evidence; None likewise.
+    posterior : over the structures that were judged, by exact or sampled evidence, and predictions averaged over them;
+        None likewise.
     structure_prior : the p(m) behind it; None likewise.
+    constraints : what structures were allowed to be.
     """
 
     best: Dag
@@ -79,6 +83,7 @@ class SearchResult:
     evidence: Evidence | None = None
     posterior: StructurePosterior | None = field(default=None, repr=False)
     structure_prior: StructurePrior | None = field(default=None, repr=False)
+    constraints: Constraints | None = field(default=None, repr=False)
 
     @property
     def outdone(self) -> tuple[Trial, ...]:
@@ -87,8 +92,11 @@ class SearchResult:
 
     @cached_property
     def cpdag(self) -> Cpdag:
-        """The equivalence class of the best structure: arcs that the whole class shares, lines for the others."""
-        return cpdag(self.best)
+        """The equivalence class of the best structure: arcs that the whole class shares, lines for the others.
+
+        Arcs between columns that the constraints do not let turn are arcs here too, with all that follows from them.
+        """
+        return cpdag(self.best, () if self.constraints is None else self.constraints.settled(self.best))
 
     def __str__(self) -> str:
         if self.evidence is not None:
@@ -224,7 +232,9 @@ def search(
             kept,
             way.is_exact(aside.table),
         )
-        return _invented(aside.invented(work.run(), work.checked_prior(), p_structure))
+        tables = work.checked_prior()
+        fitting = Fitting(data, {"prior": tables}, FitOptions(seed=seed, workers=1), workers)
+        return _invented(aside.invented(work.run(), tables, p_structure), constraints, fitting)
 
 
 def _check_weights(table: Table) -> None:
@@ -292,7 +302,9 @@ def _without_hidden(
     aside = SetAside.of(data, constraints, declared=isinstance(made, BDeuPrior))
     scorer = FamilyScores(aside.table, score, prior)
     found = _complete(scorer, aside.constraints, replace(way, start=aside.start(way.start)), rules, aside.table)
-    return _result(aside.searched(found, made), score)
+    outcome = aside.searched(found, made)
+    told = (outcome.best, outcome.score, score, outcome.status, outcome.history, outcome.n_evaluated)
+    return SearchResult(*told, constraints=constraints)
 
 
 def _complete(scorer: FamilyScores, constraints: Constraints, way: _Way, rules: ClimbRules, table: Table) -> Searched:
@@ -343,11 +355,7 @@ def edge_posterior(
     return EdgePosterior(data.columns, read_only(aside.matrix(found)), over)
 
 
-def _result(found: Searched, score: str) -> SearchResult:
-    return SearchResult(found.best, found.score, score, found.status, found.history, found.n_evaluated)
-
-
-def _invented(found: Invented) -> SearchResult:
+def _invented(found: Invented, constraints: Constraints, fitting: Fitting) -> SearchResult:
     evidence = found.evidence
     return SearchResult(
         best=found.best,
@@ -357,8 +365,9 @@ def _invented(found: Invented) -> SearchResult:
         history=found.history,
         n_evaluated=found.n_fitted,
         evidence=evidence,
-        posterior=found.posterior,
+        posterior=replace(found.posterior, fitting=fitting),
         structure_prior=found.structure_prior,
+        constraints=constraints,
     )
 
 

@@ -196,7 +196,7 @@ def compare(
             raise KeyboardInterrupt
         sampled = outcome or sampled
     made = replace(made, sampled=sampled.evidences, interrupted=stop.is_set)
-    return replace(made, warnings=left_out + comparison_warnings(made, sampled.refusal))
+    return replace(made, warnings=left_out + comparison_warnings(made, sampled.refusal, again.rescore == "auto"))
 
 
 def _chosen(scores: object) -> tuple[str, ...]:

@@ -14,12 +14,23 @@ from lurking.search.scoring import Row
 if TYPE_CHECKING:
     from lurking.search.compare import Comparison
 
+_KINDS = {
+    Kind.LOWER_BOUND: "this is a lower bound",
+    Kind.ASYMPTOTIC: "this holds for many rows",
+    Kind.PLUG_IN: "this is the fit of one point",
+}
 
-def comparison_warnings(comparison: Comparison, refusal: str = "") -> tuple[str, ...]:
-    """Return the notes of a comparison; `refusal` says why contenders could not be sampled."""
+
+def comparison_warnings(comparison: Comparison, refusal: str = "", may_sample: bool = False) -> tuple[str, ...]:
+    """Return the notes of a comparison.
+
+    `refusal` says why contenders could not be sampled; where they `may_sample` they were not for want of being asked.
+    """
     rows = comparison.rows
     notes = _of_scores(rows, comparison.scores)
     notes += _of_kinds(comparison)
+    if may_sample and rows and not refusal and not comparison.sampled:
+        notes += _of_bounds(comparison)
     if refusal:
         notes.append(
             f"contenders were not scored again by sampling, their ranking is by {comparison.scores[0]} ({refusal})"
@@ -75,6 +86,22 @@ def _of_kinds(comparison: Comparison) -> list[str]:
             f"contenders within {comparison.within:g} nats of the best ({count}) are ranked by sampled evidence{others}"
         )
     return notes
+
+
+def _of_bounds(comparison: Comparison) -> list[str]:
+    """Tell when the first ones are ranked by values that are no evidence, and what would settle their order."""
+    first, *others = comparison.posterior.ranked()
+    second = next((each for each in others if not each.dag.same_structure(first.dag)), None)
+    if second is None or not {first.evidence.kind, second.evidence.kind} <= _KINDS.keys():
+        return []
+    ahead = first.log_prior + first.evidence.log_z - second.log_prior - second.evidence.log_z
+    can_sample = comparison.fitting is None or comparison.fitting.table.has_integer_weights
+    if ahead > comparison.within or not can_sample:
+        return []
+    return [
+        f"{first.name!r} is ahead of {second.name!r} by {comparison.scores[0]}: {_KINDS[first.evidence.kind]}, and how "
+        "far it is from the evidence differs by model; rescore=True samples the evidence"
+    ]
 
 
 def _edge_of_the_list(rows: Sequence[Row], posterior: StructurePosterior) -> list[str]:

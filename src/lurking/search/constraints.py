@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lurking.errors import CycleError, OptionError, StructureError, nearest_hint
-from lurking.graph.checks import checked_edges, checked_names, topological_order
+from lurking.errors import CycleError, LurkingWarning, OptionError, StructureError, nearest_hint
+from lurking.graph.checks import Edge, checked_edges, checked_names, topological_order
 from lurking.graph.dag import Dag
 from lurking.graph.moves import arc_matrix
-from lurking.graph.parse import parse_text
+from lurking.graph.parse import parse_text, quote_name
 from lurking.runtime.checks import check_whole
 from lurking.types import BoolArray, IntArray, read_only
 
@@ -163,6 +164,16 @@ class Constraints:
                 known[name] = max([0, *(known[parent] for parent in dag.parents(name))])
         return np.asarray([known[name] for name in dag.nodes], np.int64)
 
+    def settled(self, dag: Dag) -> list[Edge]:
+        """Return the arcs of a structure between observed variables, or to indicators, that may not be turned."""
+        place = {name: position for position, name in enumerate(self.variables)}
+        return [
+            (parent, child)
+            for parent, child in dag.edges
+            if child in place
+            and (not self.allowed[place[child], place[parent]] if parent in place else self.indicators)
+        ]
+
     def allows(self, parent: str, child: str) -> bool:
         """Whether an arc may be there."""
         return bool(self.allowed[self.variables.index(parent), self.variables.index(child)])
@@ -207,9 +218,11 @@ def _matrix(what: str, arcs: Arcs, place: dict[str, int]) -> BoolArray:
     for parent, child in checked_edges(arcs):
         for name in (parent, child):
             if name not in place:
+                longer = [other for other in place if other.startswith(f"{name} ")]
+                hint = f"; a name with a space stands in quotes: {quote_name(longer[0])}" if longer else ""
                 raise StructureError(
                     f"the {what} arc {parent!r} -> {child!r} names {name!r}, which is no variable"
-                    f"{nearest_hint(name, place)}; the variables are: {', '.join(place)}"
+                    f"{hint or nearest_hint(name, place)}; the variables are: {', '.join(place)}"
                 )
         if parent == child and what == "required":
             raise StructureError(f"the required arc {parent!r} -> {child!r} joins a variable with itself; remove it")
@@ -236,6 +249,12 @@ def _tier_numbers(tiers: Sequence[Sequence[str]], place: dict[str, int]) -> IntA
                     f"{name!r} is in tier {number[place[name]] + 1} and in tier {k + 1}; a variable has one tier"
                 )
             number[place[name]] = k
+    if len(set(number[number >= 0].tolist())) == 1:
+        warnings.warn(
+            "one tier rules nothing out; list the variables that come later, or earlier, in a tier of their own",
+            LurkingWarning,
+            stacklevel=4,
+        )
     return number
 
 

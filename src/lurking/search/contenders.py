@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag
+from lurking.graph.parse import quote_name
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
 from lurking.search.cardinality import CONTENDER
@@ -146,8 +147,8 @@ def hidden_part(dag: Dag) -> str:
     """Return what a structure says of its hidden variables: parents, states and children of each."""
     parts = []
     for name, states in dag.hidden.items():
-        above = " ".join(dag.parents(name))
-        parts.append(f"{above + ' -> ' if above else ''}{name}[{states}] -> {' '.join(dag.children(name))}")
+        above, below = (" ".join(map(quote_name, names)) for names in (dag.parents(name), dag.children(name)))
+        parts.append(f"{above + ' -> ' if above else ''}{quote_name(name)}[{states}] -> {below}")
     return "; ".join(parts) or "no hidden variable"
 
 
@@ -173,7 +174,7 @@ def _differences(dag: Dag, other: Dag) -> str:
     parts = []
     for sign, here, there in (("+", dag, other), ("-", other, dag)):
         arcs = sorted(set(here.edges) - set(there.edges))
-        shown = ", ".join(f"{parent} -> {child}" for parent, child in arcs[:MOST_DIFFERENCES])
+        shown = ", ".join(f"{quote_name(parent)} -> {quote_name(child)}" for parent, child in arcs[:MOST_DIFFERENCES])
         more = len(arcs) - MOST_DIFFERENCES
         if arcs:
             parts.append(f"{sign} {shown}" + (f" and {more} more" if more > 0 else ""))

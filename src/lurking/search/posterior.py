@@ -278,7 +278,10 @@ class StructurePosterior:
                 "probability_high": [float(high) for _, high in ranges],
                 "corrected_probability": [c.corrected_probability for c in ranked],
                 "log_bayes_factor": [f.log_factor for f in factors],
-                "evidence_for_best": ["" if f.first == best.name else f.strength() for f in factors],
+                "evidence_for_best": [
+                    "" if f.first == best.name else ("against: " if f.log_factor > 0.0 else "") + f.strength()
+                    for f in factors
+                ],
             }
         )
 

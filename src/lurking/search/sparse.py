@@ -100,7 +100,7 @@ def sparse_mixture(
         raise OptionError(f"name is {name!r}; it must be the text that names the class, for example 'class'")
     if name in data.columns:
         raise StructureError(f"name is {name!r}, which is a column of the data; give the class another name")
-    hidden = {name: check_whole("states", states, 1)}
+    hidden = {name: check_whole("states", states, 2)}
     if silent := silent_columns(data, declared=True):
         what = "it depends" if len(silent) == 1 else "they depend"
         text = f"{in_words(silent, data)}, so the data do not say whether {what} on {name!r}"

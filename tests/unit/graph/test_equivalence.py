@@ -58,6 +58,19 @@ def test_the_cpdag_has_the_arcs_that_all_members_share(classes):
         assert expected.skeleton == frozenset(map(frozenset, members[0].edges))
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_known_arcs_leave_what_the_members_with_them_share(classes, count):
+    for members in classes:
+        for dag in members[:6]:
+            for known in itertools.combinations(dag.edges, count):
+                left = [other for other in members if set(known) <= set(other.edges)]
+                shared = frozenset.intersection(*(frozenset(other.edges) for other in left))
+                assert cpdag(dag, known).directed == shared
+                assert cpdag(dag, known).skeleton == frozenset(map(frozenset, dag.edges))
+    with pytest.raises(StructureError, match="not in the structure"):
+        cpdag(lk.Dag.parse("a -> b"), [("b", "a")])
+
+
 def test_equivalence_is_membership(classes):
     firsts = [members[0] for members in classes]
     for members in classes:

@@ -53,6 +53,12 @@ def test_one_arrow_for_every_arc():
     assert len(arrows(axes)) == len(dag.edges)
 
 
+def test_what_has_no_direction_is_drawn_without_a_head():
+    axes = plot_structure(lk.Dag.parse("a -> b -> c; d -> c"), lines=[frozenset("ab")])
+    styles = [type(arrow.get_arrowstyle()).__name__ for arrow in arrows(axes)]
+    assert sorted(styles) == ["Curve", "CurveFilledB", "CurveFilledB"]
+
+
 PICTURES = [
     "B -> A E G; C -> A D E F; D -> F; G -> A C D E",
     "B -> A E G; C -> E; F -> D; G -> E h1; h1[2] -> A C D F",

@@ -177,3 +177,16 @@ def test_printed_probabilities_of_arcs(table):
     shown = [float(line.split()[0]) for line in lines[1:-1]]
     assert shown == sorted(shown, reverse=True)
     assert lines[-1] == "… and 2 more"
+
+
+def test_arcs_that_constraints_settle_are_arcs_of_the_class():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 500)
+    b = np.where(rng.random(500) < 0.9, a, 1 - a)
+    c = np.where(rng.random(500) < 0.9, b, 1 - b)
+    chain = lk.Table.from_array(np.stack([a, b, c], axis=1), columns=list("abc"))
+    assert lk.search(chain).cpdag.directed == frozenset()
+    assert lk.search(chain, tiers=[["b"], ["c"]]).cpdag.directed == {("b", "c")}
+    # Nothing else points to b than a, so that b -> c follows.
+    assert lk.search(chain, tiers=[["a"], ["b"]]).cpdag.directed == {("a", "b"), ("b", "c")}
+    assert lk.search(chain, required="c -> b").cpdag.directed == {("c", "b"), ("b", "a")}

@@ -109,8 +109,19 @@ def test_mixed_kinds_are_flagged(comparison):
     assert set(flagged.removeprefix("under ").partition(" the values")[0].split(" and ")) == {"cs", "vb"}
     assert "lower_bound: 'one', 'two'" in flagged
     assert "exact: 'none', 'chain'" in flagged
-    alike = lk.compare(["c[2] -> *", "c[3] -> *"], TABLE, seed=0, restarts=2)
-    assert alike.warnings == ()
+
+
+def test_an_order_by_bounds_is_told_and_what_settles_it():
+    models = {"two": "c[2] -> *", "three": "c[3] -> *"}
+    for score, word in (("vb", "lower bound"), ("bic", "many rows")):
+        (told,) = lk.compare(models, TABLE, scores=score, seed=0, restarts=2).warnings
+        assert told.startswith(f"'two' is ahead of 'three' by {score}: ")
+        assert word in told
+        assert "rescore=True" in told
+    assert lk.compare(models, TABLE, seed=0, restarts=2, rescore=False).warnings == ()
+    assert lk.compare(models, TABLE, seed=0, restarts=2, within=0.01).warnings == ()
+    sampled = lk.compare(models, TABLE, seed=0, restarts=2, rescore=True, target=0.5).warnings
+    assert not any("is ahead of" in note for note in sampled)
 
 
 @pytest.mark.parametrize("other", ["k[2] -> a b d e", "e d b a <- c[2]"])

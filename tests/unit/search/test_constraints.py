@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.errors import OptionError, StructureError
+from lurking.errors import LurkingWarning, OptionError, StructureError
 from lurking.search.constraints import Constraints
 
 NAMES = ("a", "b", "c", "d")
@@ -173,3 +173,21 @@ def test_arcs_among_some_variables_alone_may_change():
     assert not rules.holds(lk.Dag.parse("a b c d; a -> b; b -> c"))
     assert not rules.holds(lk.Dag.parse("a b c d; a -> b d; b -> c; c -> d"))
     assert not rules.allows("c", "a")
+
+
+def test_one_tier_rules_nothing_out_and_is_told():
+    for tiers in ([["a"]], [[], ["a", "b"]]):
+        with pytest.warns(LurkingWarning, match="one tier rules nothing out"):
+            assert made(tiers=tiers).allowed.sum() == 12
+
+
+def test_a_name_with_a_space_is_asked_for_in_quotes():
+    with pytest.raises(StructureError, match='a name with a space stands in quotes: "question 1"'):
+        Constraints.from_options(["age", "question 1"], required="age -> question 1")
+
+
+def test_arcs_that_may_not_be_turned():
+    dag = lk.Dag.parse("a -> b c; b -> d; h[2] -> c d")
+    assert made().settled(dag) == []
+    assert set(made(tiers=[["a"], ["b"]], required="b -> d").settled(dag)) == {("a", "b"), ("b", "d")}
+    assert set(made(indicators=True).settled(lk.Dag.parse("a b; h[2] -> c d"))) == {("h", "c"), ("h", "d")}

@@ -13,6 +13,7 @@ from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
 from lurking.search import inventing, local_trials
 from lurking.search.constraints import Constraints
+from lurking.search.contenders import hidden_part
 from lurking.search.hidden import check_room, room_for
 from lurking.search.judge import Judge, is_better, is_far_below
 from lurking.search.local_trials import LocalTrials, thinned
@@ -268,3 +269,18 @@ def test_many_states_are_tried_as_two_variables_with_few():
     proposals = Proposer(table, Constraints.from_options(table.columns), StopFlag()).proposals(current)
     split = lk.Dag.parse("a b c d h1[2] h2[2]; h1 -> a b h2; h2 -> c d")
     assert any(each.dag.same_structure(split) for each in proposals)
+
+
+def test_predictions_are_averaged_over_what_was_judged(found):
+    rows = one_cause(20)
+    predicted = found.posterior.predict(rows, "a", draws=0)
+    assert predicted.probabilities.sum(axis=1) == pytest.approx(np.ones(20))
+    network = lk.fit(found.best, one_cause(), prior=1.0, seed=0).network
+    assert np.abs(predicted.probabilities - network.predict(rows, "a").probabilities).max() < 0.05
+    assert len(predicted.structures) >= 1
+
+
+def test_names_with_spaces_stand_in_quotes():
+    dag = lk.Dag.parse('"question 1" -> h[2]; h -> "question 2" b')
+    assert hidden_part(dag) == '"question 1" -> h[2] -> "question 2" b'
+    assert lk.Dag.parse(hidden_part(dag)).hidden == {"h": 2}

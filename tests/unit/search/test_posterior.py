@@ -199,3 +199,13 @@ def test_frame(posterior):
     assert list(frame["model"]) == ["z", "y", "x"]
     assert frame["log_bayes_factor"].to_numpy() == pytest.approx([0.0, math.log(2 / 5), math.log(1 / 5)])
     assert list(frame["evidence_for_best"]) == ["", "not worth more than a bare mention", "positive"]
+
+
+def test_a_frame_says_which_way_the_evidence_goes():
+    dags = [lk.Dag.parse(text) for text in ("a -> b", "h[2] -> a b", "a; b")]
+    values = [evidence(-5.0), evidence(-4.0), evidence(-9.0)]
+    posterior = StructurePosterior.from_evidence("vb", list("xyz"), dags, values, log_prior=[0.0, -3.0, 0.0])
+    frame = posterior.to_frame()
+    assert list(frame["model"]) == ["x", "y", "z"]
+    assert list(frame["log_bayes_factor"]) == pytest.approx([0.0, 1.0, -4.0])
+    assert list(frame["evidence_for_best"]) == ["", "against: not worth more than a bare mention", "strong"]

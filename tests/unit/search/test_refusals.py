@@ -76,6 +76,7 @@ def test_what_is_no_name_in_a_tier():
         (lambda: lk.search(TABLE, method=["tabu"]), "unknown search method ['tabu']"),
         (lambda: lk.direct_search(TABLE, "c[2] -> *", ["bic"]), "unknown score ['bic']"),
         (lambda: lk.sparse_mixture(TABLE, 2, name=["c"]), "name is ['c']; it must be the text"),
+        (lambda: lk.sparse_mixture(TABLE, 1), "states is 1"),
         (lambda: lk.structural_em(TABLE, "c[2] -> *", constraints="A -> B"), "constraints is 'A -> B'"),
         (lambda: lk.direct_search(TABLE, "c[2] -> *", constraints=5), "Constraints.from_options"),
         (lambda: lk.start_structure(5, {"c": 2}), "int is not a table"),
