@@ -169,7 +169,13 @@ class _Invention:
             if key not in found or trial.gain > found[key].gain:
                 found[key] = trial
         ranked = sorted(found.values(), key=lambda trial: (-trial.gain, str(trial.dag)))[: self.rules.refined]
-        return [trial if self.clock.is_over else trials.searched(trial) for trial in ranked]
+        # What is best among few variables need not be best among all, so the trial itself stays beside it.
+        found = {trial.dag.canonical(): trial for trial in ranked}
+        for trial in ranked:
+            if not self.clock.is_over:
+                searched = trials.searched(trial)
+                found.setdefault(searched.dag.canonical(), searched)
+        return list(found.values())
 
     def attempts(
         self, trials: LocalTrials, proposals: Sequence[Proposal], enough: float, quick: bool
