@@ -232,9 +232,8 @@ def search(
             kept,
             way.is_exact(aside.table),
         )
-        tables = work.checked_prior()
-        fitting = Fitting(data, {"prior": tables}, FitOptions(seed=seed, workers=1), workers)
-        return _invented(aside.invented(work.run(), tables, p_structure), constraints, fitting)
+        found = aside.invented(work.run(), work.checked_prior(), p_structure)
+        return _invented(found, constraints, data, work)
 
 
 def _check_weights(table: Table) -> None:
@@ -355,7 +354,10 @@ def edge_posterior(
     return EdgePosterior(data.columns, read_only(aside.matrix(found)), over)
 
 
-def _invented(found: Invented, constraints: Constraints, fitting: Fitting) -> SearchResult:
+def _invented(found: Invented, constraints: Constraints, data: Table, work: HiddenSearch) -> SearchResult:
+    """Return the outcome with what predictions need: structures are fitted as the search was made."""
+    options = FitOptions(seed=work.seed, workers=1)
+    fitting = Fitting(data, {"prior": work.checked_prior()}, options, work.rules.workers)
     evidence = found.evidence
     return SearchResult(
         best=found.best,
