@@ -9,13 +9,16 @@ DEVELOPMENT := $(VENV)/.development
 # Compiled kernels are cached by the text of all kernels: Numba itself does not notice a change in a called module.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(shell cat src/lurking/kernels/*.py src/lurking/kernels/cpu/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo test lint bench bench-growth docs clean
+.PHONY: demo test test-long lint bench bench-growth docs clean
 
 demo: $(RUNTIME)  ## the main job on a bundled real data set, ending in a table and a picture
 	$(BIN)/lurking demo --out out
 
 test: lint  ## everything that must hold
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-long: $(DEVELOPMENT)  ## statistical checks that take long, left out of "make test"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m long
 
 lint: $(DEVELOPMENT)  ## style, types, layers
 	$(BIN)/ruff check .
