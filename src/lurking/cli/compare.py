@@ -82,7 +82,7 @@ def compare(
     steps: opt.StepsOption = None,
     chains: opt.ChainsOption = None,
     seed: opt.SeedOption = 0,
-    restarts: opt.RestartsOption = 10,
+    restarts: opt.RestartsOption = "auto",
     tournament: opt.TournamentOption = 0,
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
@@ -219,6 +219,8 @@ def print_comparison(title: str, comparison: Comparison) -> None:
             columns.append(("+ ln S", [out.number(row.evidences[score].corrected, 2) for row in shown]))
     heading = f"{title}: ln p(data | model) in nats; p(model) by {posterior.score}"
     heading += "" if str(comparison.structure_prior) == "uniform" else f", structure prior {comparison.structure_prior}"
+    if comparison.unsettled:
+        columns.append(("starts at best", [row.starts_in_words for row in shown]))
     rows = zip(*(cells for _, cells in columns), strict=True)
     out.print_table(heading, [name for name, _ in columns], [list(row) for row in rows])
     if len(ranked) > SHOWN:
@@ -269,6 +271,7 @@ def _content(prior: Prior, comparison: Comparison) -> dict[str, object]:
                 "probability_range": [float(low), float(high)],
                 "log_bayes_factor": candidate.evidence.log_z - ranking.best.evidence.log_z,
                 "contends": candidate.is_contending,
+                "settled": row.is_settled,
                 "sampled": out.evidence_content(candidate.evidence) if row.name in comparison.sampled else None,
                 "scores": [
                     {

@@ -23,6 +23,7 @@ from lurking.evidence.base import get_score
 from lurking.graph.dag import Dag
 from lurking.inference.problem import marked
 from lurking.io.networks import is_bif, read_network
+from lurking.learn.restarts import AUTO
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.executor import worker_count
 from lurking.runtime.progress import Bar
@@ -46,6 +47,16 @@ def whole(text: str | int) -> int:
             f"{_clip(str(text))!r} " + ("has more than 18 digits" if is_long else "is not a whole number")
         )
     return int(text)
+
+
+def starts_number(text: str | int) -> str | int:
+    """Read a number of starts, or the word that leaves it open."""
+    if str(text).strip().lower() == AUTO:
+        return AUTO
+    try:
+        return whole(text)
+    except typer.BadParameter as problem:
+        raise typer.BadParameter(f"{problem.message}; give a number of starts or {AUTO!r}") from None
 
 
 def seed_number(text: str | int) -> int:
@@ -146,7 +157,13 @@ DimensionOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", parser=seed_number, metavar="N", help="Seed of all random numbers.")]
 RestartsOption = Annotated[
-    int, typer.Option("--restarts", parser=whole, metavar="N", help="Number of starts; the best is kept.")
+    str,
+    typer.Option(
+        "--restarts",
+        parser=starts_number,
+        metavar="N",
+        help="Number of starts, of which the best is kept, or auto (default): more until several agree.",
+    ),
 ]
 TournamentOption = Annotated[
     int,

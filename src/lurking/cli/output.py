@@ -19,7 +19,7 @@ from lurking.models.discrete.document import plain, versions
 
 WIDTH_WITHOUT_TERMINAL = 120
 SETTING = re.compile(
-    r"\b(path|target|passes|steps|chains|at|dimension|start|budget|hidden|weights)=('?)([\w+-]+(?:\.\w+)?)\2"
+    r"\b(path|target|passes|steps|chains|at|dimension|start|budget|hidden|weights|restarts)=('?)([\w+-]+(?:\.\w+)?)\2"
 )
 """A setting in a text of the library that is an option of the command too."""
 DATA_OPTIONS = "weights|drop|columns|categorical|continuous|na_values"
@@ -130,6 +130,7 @@ def evidence_content(evidence: Evidence) -> dict[str, Any]:
         "status": evidence.status.name,
         "status_sentence": evidence.status.sentence,
         "parts": dict(evidence.parts),
+        "starts": None if evidence.starts is None else evidence.starts.describe(),
     }
 
 

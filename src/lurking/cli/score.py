@@ -38,7 +38,7 @@ def score(
     steps: opt.StepsOption = None,
     chains: opt.ChainsOption = None,
     seed: opt.SeedOption = 0,
-    restarts: opt.RestartsOption = 10,
+    restarts: opt.RestartsOption = "auto",
     tournament: opt.TournamentOption = 0,
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
@@ -76,7 +76,7 @@ def score(
         out.print_json("score", {"data": out.data_content(data, table), **_content(results, seed)})
     else:
         _print(results)
-    _report_rest(results, len(names) * len(priors), options.stop.is_set)
+    _report_rest(results, len(names) * len(priors), options)
 
 
 def _check_any(results: list[Result], is_interrupted: bool) -> None:
@@ -103,7 +103,7 @@ def _print(results: list[Result]) -> None:
         result.show()
 
 
-def _report_rest(results: list[Result], asked: int, is_interrupted: bool) -> None:
+def _report_rest(results: list[Result], asked: int, options: FitOptions) -> None:
     """Say on stderr which scores have no value, and whether the user stopped the work."""
     problem = results[0].problem
     for name in problem.full_dag.barren:
@@ -115,7 +115,9 @@ def _report_rest(results: list[Result], asked: int, is_interrupted: bool) -> Non
         for evidence in result.evidences:
             if evidence.status in DOUBTFUL:
                 out.warn(f"{evidence.method} is not to be trusted here: {DOUBTFUL[evidence.status]}")
-    if is_interrupted:
+            elif options.is_auto and evidence.starts is not None and not evidence.starts.is_settled:
+                out.warn(f"{evidence.method} is not settled: {evidence.starts.advice}")
+    if options.stop.is_set:
         evidences = [evidence for result in results for evidence in result.evidences]
         partial = [evidence.method for evidence in evidences if evidence.status is Status.INTERRUPTED]
         rest = f"; the value of {', '.join(partial)} rests on what was sampled until then" if partial else ""

@@ -14,6 +14,7 @@ from lurking.errors import LurkingError, OptionError, TooLarge, UndefinedScore, 
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.starts import Spread
 
 
 class Kind(StrEnum):
@@ -63,6 +64,17 @@ class Evidence:
     def corrected(self) -> float:
         """log_z + ln S: right only when the S equivalent modes are well apart, and then no bound any more."""
         return self.log_z + self.log_aliases
+
+    @property
+    def starts(self) -> Spread | None:
+        """How far the starts of the fit behind the value agree; None if the value is not read off a fit."""
+        spread = self.info.get("spread")
+        return spread if isinstance(spread, Spread) else None
+
+    @property
+    def is_settled(self) -> bool | None:
+        """Whether several starts found the best fit behind the value; None if the value is not read off a fit."""
+        return None if self.starts is None else self.starts.is_settled
 
     def _parts_text(self) -> str:
         return ", ".join(f"{name} = {value:.6g}" for name, value in self.parts.items())

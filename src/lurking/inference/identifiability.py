@@ -52,6 +52,24 @@ def dimension_if_cheap(layout: Layout) -> int | None:
     return effective_dimension(layout) if is_cheap(layout) else None
 
 
+def unidentified_note(dimension: int, effective: int | None) -> str | None:
+    """Return one sentence for a structure with more parameters than effective dimension, else None.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of free parameters d.
+    effective : int or None
+        Effective dimension, None if it is not cheap to compute (`dimension_if_cheap`).
+    """
+    if effective is None or effective >= dimension:
+        return None
+    return (
+        f"{dimension} parameters but effective dimension {effective}; the parameters are not identified: "
+        "different tables give the same distribution of the observed columns"
+    )
+
+
 def _rank(part: Part, generator: np.random.Generator) -> int:
     """Return the rank of one part, the largest of a few draws."""
     from lurking.kernels.cpu.modular import rank_in_place

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lurking.errors import LurkingWarning
 from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, FitOptions, fit_problem
+from lurking.learn.loop import Status
 from lurking.models.discrete.prior import Prior
 
 
@@ -35,8 +38,12 @@ def fit(
     prune : leave out unobserved nodes and cells without observed descendant.
     engine : "auto" or the name of an exact method.
     tied : groups of variables whose families share one table, for example [["y1", "y2"]].
-    options : restarts=10, init=None, tournament=0, max_iter=1000, tol=1e-8, accelerate=True, optimizer="em",
-        seed=0, workers=None (see `FitOptions`).
+    options : restarts="auto", init=None, tournament=0, max_iter=1000, tol=1e-8, accelerate=True,
+        optimizer="em", seed=0, workers=None (see `FitOptions`).
     """
     problem = Problem(dag, table, prior, hidden=hidden, prune=prune, engine=engine, tied=tied)
-    return fit_problem(problem, method, FitOptions.from_mapping(options))
+    chosen = FitOptions.from_mapping(options)
+    fitted = fit_problem(problem, method, chosen)
+    if chosen.is_auto and not fitted.spread.is_settled and fitted.status is not Status.INTERRUPTED:
+        warnings.warn(f"the fit is not settled: {fitted.spread.advice}", LurkingWarning, stacklevel=2)
+    return fitted

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,34 +14,31 @@ import numpy as np
 from lurking.data.messages import plain_count
 from lurking.errors import OptionError, UnknownNameError
 from lurking.inference.goodness import Goodness, goodness_of_fit
+from lurking.inference.identifiability import unidentified_note
 from lurking.inference.network import Network
 from lurking.inference.posterior import DirichletPosterior
 from lurking.inference.problem import Problem
-from lurking.inference.row_blocks import BlockEngine
 from lurking.kernels.program import Rule
-from lurking.learn.ascent import ascend
 from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues
-from lurking.learn.init import draw_starts, given_start
 from lurking.learn.loop import Climb, Climber, ClimbOptions, Status, rule_of
+from lurking.learn.restarts import AUTO, FIRST, climb_until_settled
+from lurking.learn.starts import ENOUGH, SAME_OPTIMUM, Spread, climb_from, starting_points
 from lurking.models.discrete.document import versions
 from lurking.runtime.checks import check_whole
-from lurking.runtime.executor import StopFlag, map_in_order, worker_count
+from lurking.runtime.executor import StopFlag, worker_count
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, generators, seed_sequence
 from lurking.types import FloatArray, read_only
 
-SAME_OPTIMUM = 1e-3
 TABLE_OPTIONS = ("weights", "drop", "levels", "categorical", "continuous", "na_values", "columns")
-ONE_CALL = float(1 << 29)  # multiplications of all starts up to which they are one kernel call: half a second, about
-M_STEP = 20.0  # multiplications that the M step of one potential is worth
-SERIAL_BELOW = 200_000  # multiplications of one E-step below which threads cost more than they bring
 
 
 @dataclass(frozen=True)
 class FitOptions:
     """Options of a fit; every score passes them through.
 
-    restarts : number of starts; the best one is kept.
+    restarts : number of starts, the best one is kept; "auto" adds and varies starts until several find the best
+        (`lurking.learn.restarts`).
     init : {node: table[l, k]}, used as start 1 as it is.
     tournament : 0 for independent restarts; 64 for the 64 → 32 → … → 1 scheme of chickering-heckerman-1996 §3,
         which replaces them.
@@ -54,7 +51,7 @@ class FitOptions:
     keep_interrupted : after an interrupt (Ctrl-C) return the best point so far instead of raising it.
     """
 
-    restarts: int = 10
+    restarts: int | str = AUTO
     init: Mapping[str, Any] | None = None
     tournament: int = 0
     max_iter: int = 1000
@@ -69,8 +66,10 @@ class FitOptions:
     keep_interrupted: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("restarts", 1), ("tournament", 0)):
-            check_whole(name, getattr(self, name), least)
+        if isinstance(self.restarts, str) and self.restarts != AUTO:
+            raise OptionError(f"restarts must be 'auto' or an integer >= 1, got {self.restarts!r}")
+        check_whole("restarts", self.first_starts, 1)
+        check_whole("tournament", self.tournament, 0)
         if self.init is not None and not isinstance(self.init, Mapping):
             raise OptionError(f"init is {self.init!r}; it must be {{node: table[l, k]}}")
         worker_count(self.workers)
@@ -80,6 +79,16 @@ class FitOptions:
         elif np.issubdtype(type(self.seed), np.integer):
             object.__setattr__(self, "seed", int(self.seed))  # type: ignore[arg-type]
         _ = self.climb
+
+    @property
+    def is_auto(self) -> bool:
+        """True if starts are added until several find the best."""
+        return isinstance(self.restarts, str) and not self.tournament
+
+    @property
+    def first_starts(self) -> int:
+        """Number of starts that are made in any case."""
+        return FIRST if isinstance(self.restarts, str) else self.restarts
 
     @cached_property
     def climb(self) -> ClimbOptions:
@@ -120,7 +129,7 @@ class FitOptions:
     def describe(self) -> dict[str, Any]:
         """Return the options as plain values, for files and reports."""
         return {
-            "restarts": int(self.restarts),
+            "restarts": AUTO if isinstance(self.restarts, str) else int(self.restarts),
             "tournament": int(self.tournament),
             "max_iter": int(self.max_iter),
             "tol": float(self.tol),
@@ -128,30 +137,6 @@ class FitOptions:
             "optimizer": self.optimizer,
             "init": self.init is not None,
         }
-
-
-@dataclass(frozen=True)
-class Spread:
-    """End objectives of all starts, in the order of the starts; the best is the fit."""
-
-    objectives: tuple[float, ...]
-    within: float = SAME_OPTIMUM
-    """Starts that end closer than this to the best count as having found it; never below what `tol` leaves open."""
-
-    @property
-    def range(self) -> float:
-        """Best minus worst."""
-        return max(self.objectives) - min(self.objectives)
-
-    @property
-    def n_at_best(self) -> int:
-        """How many starts ended within `within` nats of the best."""
-        best = max(self.objectives)
-        return sum(best - value <= self.within for value in self.objectives)
-
-    def __str__(self) -> str:
-        count = len(self.objectives)
-        return f"{self.n_at_best} of {count} starts within {self.within:.1g} of the best, range {self.range:.4g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +172,8 @@ class Fit:
             f"{self.method}: objective {self.objective:.4f}; {self.status.sentence} ({self.n_iter} E-steps)",
             f"starts: {self.spread}",
         ]
-        return "\n".join([*lines, *(f"note: {issue}" for issue in self.issues)])
+        notes = (unidentified_note(problem.dimension, problem.cheap_effective_dimension), *self.issues)
+        return "\n".join([*lines, *(f"note: {note}" for note in notes if note is not None)])
 
     @cached_property
     def posterior(self) -> DirichletPosterior | None:
@@ -262,19 +248,33 @@ def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
     stop, was_set = options.stop, options.stop.is_set
     problem.watch(options.progress, options.workers)
     climber = Climber(problem.engine, problem.pseudo, rule_of(method), problem.n)
-    if options.tournament:
-        climbs = _tournament(climber, problem, options)
-    else:
-        starts = starting_points(problem, options, options.restarts)
-        options.progress.begin(f"{method} starts", len(starts))
-        try:
-            climbs = climb_from(climber, problem, starts, options, options.climb)
-        finally:
-            options.progress.end()
+    climbs = _tournament(climber, problem, options) if options.tournament else _from_starts(climber, problem, options)
     if not climbs or (stop.is_set and not was_set and not options.keep_interrupted):
         raise KeyboardInterrupt
     fit = outcome(problem, method, options, climber, climbs)
     return replace(fit, status=Status.INTERRUPTED) if stop.is_set else fit
+
+
+def _from_starts(climber: Climber, problem: Problem, options: FitOptions) -> list[Climb]:
+    """Return the climb from each start."""
+    options.progress.begin(f"{climber.rule.name.lower()} starts", options.first_starts)
+    try:
+        return climbs_of_starts(climber, problem, options)
+    finally:
+        options.progress.end()
+
+
+def climbs_of_starts(climber: Climber, problem: Problem, options: FitOptions) -> list[Climb]:
+    """Return one climb for each start, as many as the option `restarts` asks for."""
+    if options.is_auto:
+        return climb_until_settled(climber, problem, options, same_optimum(problem, options))
+    starts = starting_points(problem, options, options.first_starts)
+    return climb_from(climber, problem, starts, options, options.climb)
+
+
+def same_optimum(problem: Problem, options: FitOptions) -> float:
+    """Return how many nats below the best a start has found it too: never less than what `tol` leaves open."""
+    return max(SAME_OPTIMUM, 100.0 * options.tol * problem.n)
 
 
 def outcome(problem: Problem, method: str, options: FitOptions, climber: Climber, climbs: Sequence[Climb]) -> Fit:
@@ -293,74 +293,17 @@ def outcome(problem: Problem, method: str, options: FitOptions, climber: Climber
         status=status,
         n_iter=climb.n_iter,
         seed=options.seed,
-        spread=Spread(tuple(c.objective for c in climbs), max(SAME_OPTIMUM, 100.0 * options.tol * problem.n)),
+        spread=Spread(
+            tuple(c.objective for c in climbs),
+            same_optimum(problem, options),
+            ENOUGH if problem.engine.active.size else 1,
+        ),
         problem=problem,
         options=options.at_rest,
         potentials=climb.potentials,
         counts=climb.counts,
         log_z=climb.log_z,
     )
-
-
-def starting_points(problem: Problem, options: FitOptions, count: int) -> list[FloatArray]:
-    """Return the starting potentials; the k-th does not depend on how many there are, nor on `init`.
-
-    One is enough where nothing is unobserved.
-    """
-    count = count if problem.engine.active.size else 1
-    starts = draw_starts(problem.layout, problem.pseudo, options.seed, count)
-    if options.init is not None:
-        starts[0] = given_start(problem.layout, options.init)
-    return starts
-
-
-def climb_from(
-    climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
-) -> list[Climb]:
-    """Climb from every start: small problems one after the other, large ones on threads that can be interrupted.
-
-    Climbs that an interrupt ended before their first point are left out.
-    """
-    return [made for made in _climbs_from(climber, problem, starts, options, climb) if not made.is_empty]
-
-
-def _climbs_from(
-    climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
-) -> list[Climb]:
-    cost, by_em = problem.engine.cost, climb.optimizer == "em"
-    climb_once = climber.climb if by_em else partial(ascend, climber)
-    is_tiny = by_em and cost * len(starts) < SERIAL_BELOW and climbing_cost(problem, climb, len(starts)) <= ONE_CALL
-    # After an interrupt one call has nothing to keep; start by start, the finished ones are there.
-    if is_tiny and options.executor is None and not options.keep_interrupted and problem.engine.program is not None:
-        climbs = climber.climb_all(starts, climb, options.stop)
-        options.progress.update(len(climbs))
-        return climbs
-    is_small = cost < SERIAL_BELOW
-    if isinstance(problem.engine, BlockEngine):
-        # Threads are at work on the blocks of each E-step, whose progress is shown instead. The climb itself runs on
-        # one thread, so that an interrupt ends it at its next iteration and what it has reached is kept.
-        return map_in_order(
-            lambda start: climb_once(start, climb, options.stop),
-            starts,
-            workers=1,
-            interruptible=True,
-            stop=options.stop,
-        )
-    return map_in_order(
-        lambda start: climb_once(start, climb, options.stop),
-        starts,
-        workers=1 if is_small and options.workers is None else options.workers,
-        executor=options.executor,
-        interruptible=not is_small,
-        stop=options.stop,
-        done=options.progress.update,
-    )
-
-
-def climbing_cost(problem: Problem, climb: ClimbOptions, starts: int) -> float:
-    """Return about how many multiplications the climbs from so many starts take at most."""
-    engine = problem.engine
-    return (engine.cost + M_STEP * len(engine.active)) * starts * climb.max_iter
 
 
 def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> list[Climb]:

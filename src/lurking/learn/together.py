@@ -16,8 +16,9 @@ from concurrent.futures import Executor, Future
 from lurking.errors import TooLarge
 from lurking.inference.problem import Problem
 from lurking.kernels.program import ClimbResult
-from lurking.learn.fit import ONE_CALL, FitOptions, climbing_cost, outcome, remember_fit, starting_points
+from lurking.learn.fit import FitOptions, outcome, remember_fit
 from lurking.learn.loop import Climber, Status, climb_together, rule_of
+from lurking.learn.starts import ONE_CALL, climbing_cost, starting_points
 from lurking.runtime.executor import thread_pool, worker_count
 from lurking.types import FloatArray
 
@@ -40,7 +41,7 @@ class _Prepared:
 
 def can_fit_together(options: FitOptions) -> bool:
     """Whether fits with these options can share kernel calls: plain restarts by EM, traces that can be held."""
-    is_plain = options.init is None and not options.tournament and options.optimizer == "em"
+    is_plain = options.init is None and not (options.is_auto or options.tournament) and options.optimizer == "em"
     return is_plain and options.max_iter <= MOST_TRACE
 
 
@@ -49,7 +50,9 @@ def is_small(problem: Problem, options: FitOptions) -> bool:
 
     An interrupt is noticed only after the call.
     """
-    return problem.engine.program is not None and climbing_cost(problem, options.climb, options.restarts) <= ONE_CALL
+    return (
+        problem.engine.program is not None and climbing_cost(problem, options.climb, options.first_starts) <= ONE_CALL
+    )
 
 
 def fit_together(
@@ -113,7 +116,7 @@ class _Work:
         if not is_small(problem, self.options):
             return
         climber = Climber(engine, problem.pseudo, self.rule, problem.n)
-        prepared = _Prepared(problem, climber, starting_points(problem, self.options, self.options.restarts))
+        prepared = _Prepared(problem, climber, starting_points(problem, self.options, self.options.first_starts))
         self.unfinished.append(prepared)
         self.waiting.append(prepared)
 
@@ -145,7 +148,7 @@ class _Work:
                 chunk.append(self.waiting.popleft())
             except IndexError:  # another thread was faster
                 break
-            cost += climbing_cost(chunk[-1].problem, self.options.climb, self.options.restarts)
+            cost += climbing_cost(chunk[-1].problem, self.options.climb, self.options.first_starts)
         return chunk
 
     def join(self) -> None:

@@ -33,3 +33,8 @@ def plain_seed(seed: Seed) -> Seed:
 def generators(seed: Seed, count: int) -> list[np.random.Generator]:
     """Return `count` independent generators; the k-th does not depend on `count`."""
     return [np.random.Generator(np.random.PCG64(child)) for child in seed_sequence(seed).spawn(count)]
+
+
+def grandchildren(seed: Seed, count: int) -> list[np.random.Generator]:
+    """Return `count` generators that are independent of each other and of those of `generators`."""
+    return [np.random.Generator(np.random.PCG64(child.spawn(1)[0])) for child in seed_sequence(seed).spawn(count)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Rule
-from lurking.learn.fit import FitOptions, climb_from, starting_points
+from lurking.learn.fit import FitOptions, climbs_of_starts
 from lurking.learn.loop import Climber
 from lurking.samplers.aliases import relabelings_of
 from lurking.types import FloatArray
@@ -35,8 +35,7 @@ def variational_modes(problem: Problem, options: FitOptions, most: int) -> list[
     """
     engine = problem.engine
     climber = Climber(engine, problem.pseudo, Rule.VB, problem.n)
-    starts = starting_points(problem, options, options.restarts)
-    climbs = climb_from(climber, problem, starts, options, options.climb)
+    climbs = climbs_of_starts(climber, problem, options)
     if not climbs:
         raise KeyboardInterrupt
     climbs.sort(key=lambda climb: -climb.objective)

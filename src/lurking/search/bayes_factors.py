@@ -48,13 +48,16 @@ class BayesFactor:
     log_factor: float
     std_error: float | None
     kinds: tuple[Kind, Kind]
+    is_settled: bool = True
+    """False if the starts of one of the fits do not agree, so that more starts may change the factor."""
 
     @classmethod
     def between(cls, first: str, of_first: Evidence, second: str, of_second: Evidence) -> BayesFactor:
         """Return the factor of two named structures by their evidence."""
         errors = [evidence.std_error for evidence in (of_first, of_second) if evidence.std_error is not None]
         error = math.hypot(*errors) if errors and first != second else None
-        return cls(first, second, of_first.log_z - of_second.log_z, error, (of_first.kind, of_second.kind))
+        is_settled = all(evidence.is_settled is not False for evidence in (of_first, of_second))
+        return cls(first, second, of_first.log_z - of_second.log_z, error, (of_first.kind, of_second.kind), is_settled)
 
     @property
     def factor(self) -> float:
@@ -94,6 +97,7 @@ class BayesFactor:
         error = "" if self.std_error is None else f" ± {self.std_error:.2g}"
         factor = f"{self.factor:.3g}" if self.log_factor < 709.0 else f"e^{self.log_factor:.0f}"
         doubt = " (the two values differ in kind)" if self.is_mixed else ""
+        doubt += "" if self.is_settled else " (not settled: more starts may change it)"
         return (
             f"{self.first!r} against {self.second!r}: Bayes factor {self.bound_in_words}{factor} "
             f"(ln B = {self.log_factor:.2f}{error}); evidence for {self.favours!r}: {self.strength()}{doubt}"

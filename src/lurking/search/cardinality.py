@@ -110,6 +110,10 @@ def choose_states(judge: Judge, dag: Dag | str, name: str, most: int = MOST_STAT
     """Return the number of states of highest sampled evidence among those near the best by the cheap score."""
     dag = as_dag(dag).bind(judge.table.columns)
     scores = scan_states(judge, dag, name, most)
+    for states in scores:
+        sized = dag.with_hidden({name: states})
+        judge.settled(sized)
+        scores[states] = judge.cheap(sized)
     chosen = sorted(contenders(scores))
     dags = [dag.with_hidden({name: states}) for states in chosen]
     evidences = [judge.evidence(each) for each in dags]

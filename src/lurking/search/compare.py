@@ -31,6 +31,7 @@ from lurking.search.comparison_notes import comparison_warnings
 from lurking.search.posterior import WITHIN, StructurePosterior
 from lurking.search.rescoring import SAMPLED, Rescoring, Sampled, sample_contenders, split_sampler_options
 from lurking.search.scoring import Refusal, Row, Scoring
+from lurking.search.unsettled import first_look, settled
 from lurking.types import Frame
 
 
@@ -67,7 +68,7 @@ class Comparison:
             [row.name for row in self.rows],
             [row.dag for row in self.rows],
             evidences,
-            log_prior=[self.structure_prior.log_weight(row.dag, row.pruned_dimension) for row in self.rows],
+            log_prior=[_log_weight(self.structure_prior, row) for row in self.rows],
             contending=[row.name in self.sampled for row in self.rows] if is_sampled else None,
             within=self.within,
             fitting=self.fitting,
@@ -89,6 +90,15 @@ class Comparison:
         priors = [candidate.log_prior for candidate in self.posterior]
         return not priors or max(priors) - min(priors) < 1e-12
 
+    @cached_property
+    def unsettled(self) -> tuple[str, ...]:
+        """Models within `within` nats of the best whose starts do not agree: more starts may raise their values."""
+        ranked = self.posterior.ranked()
+        rows = {row.name: row for row in self.rows}
+        mark = max((c.log_prior + c.evidence.log_z for c in ranked), default=0.0) - self.within
+        near = [c.name for c in ranked if c.log_prior + c.evidence.log_z >= mark]
+        return tuple(name for name in near if not rows[name].is_settled)
+
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.rows)
         rows = {row.name: row for row in self.rows}
@@ -97,7 +107,8 @@ class Comparison:
         prior = "" if self.has_equal_priors else f"  {'prior':>9}"
         columns = (SAMPLED, *self.scores) if self.sampled else self.scores
         header = f"{'model':{width}}  {'d':>5}{more}{prior}  {'p(model)':>9}  "
-        lines = [header + "  ".join(f"{name:>14}" for name in columns)]
+        starts = "  starts at best" if self.unsettled else ""
+        lines = [header + "  ".join(f"{name:>14}" for name in columns) + starts]
         for candidate in self.posterior.ranked():
             row = rows[candidate.name]
             cells = [_with_error(row.evidences[name]) for name in self.scores]
@@ -105,7 +116,7 @@ class Comparison:
                 cells.insert(0, _with_error(candidate.evidence) if candidate.is_contending else "-")
             more = f"  {row.effective_in_words:>9}" if has_effective else ""
             prior = "" if self.has_equal_priors else f"  {candidate.prior:9.3g}"
-            values = "  ".join(f"{cell:>14}" for cell in cells)
+            values = "  ".join(f"{cell:>14}" for cell in cells) + (f"  {row.starts_in_words}" if starts else "")
             lines.append(f"{row.name:{width}}  {row.dimension:5}{more}{prior}  {candidate.probability:9.3g}  {values}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.warnings)])
 
@@ -126,6 +137,9 @@ class Comparison:
             columns[f"{score}_std_error"] = [c.evidence.std_error for c in posterior]
             columns[f"{score}_status"] = [c.evidence.status.name for c in posterior]
             columns[f"{score}_kind"] = [c.evidence.kind.value for c in posterior]
+            columns[f"{score}_settled"] = [
+                None if (s := c.evidence.starts) is None else s.is_settled for c in posterior
+            ]
             columns[f"{score}_probability"] = [c.probability for c in posterior]
             columns[f"{score}_corrected_probability"] = [c.corrected_probability for c in posterior]
             columns[f"{score}_log_bayes_factor"] = [c.evidence.log_z - best.evidence.log_z for c in posterior]
@@ -180,7 +194,11 @@ def compare(
     own, of_sampler = split_sampler_options(chosen, own, again)
     check_options(of_sampler)
     scoring = Scoring(data, chosen, of_problem, fit_options, own, workers, executor, in_blocks)
-    finished, left_out = _scored(names, dags, scoring, meter)
+    finished, left_out = _scored(names, dags, first_look(scoring), meter)
+    if not stop.is_set:
+        finished = settled(
+            finished, scoring, lambda row: prior.log_weight(row.dag, row.pruned_dimension), within, meter
+        )
     if stop.is_set and not (finished and keep_interrupted):
         raise KeyboardInterrupt
     fitting = Fitting(data, of_problem, fit_options.at_rest, 1 if in_blocks else workers)
@@ -197,6 +215,11 @@ def compare(
         sampled = outcome or sampled
     made = replace(made, sampled=sampled.evidences, interrupted=stop.is_set)
     return replace(made, warnings=left_out + comparison_warnings(made, sampled.refusal, again.rescore == "auto"))
+
+
+def _log_weight(prior: StructurePrior, row: Row) -> float:
+    """Return ln p(m) up to a constant."""
+    return prior.log_weight(row.dag, row.pruned_dimension)
 
 
 def _chosen(scores: object) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lurking.evidence.base import Kind
 from lurking.learn.loop import Status
+from lurking.learn.starts import ENOUGH
 from lurking.search.bayes_factors import are_mixed
 from lurking.search.posterior import StructurePosterior
 from lurking.search.scoring import Row
@@ -28,6 +29,7 @@ def comparison_warnings(comparison: Comparison, refusal: str = "", may_sample: b
     """
     rows = comparison.rows
     notes = _of_scores(rows, comparison.scores)
+    notes += _of_starts(comparison)
     notes += _of_kinds(comparison)
     if may_sample and rows and not refusal and not comparison.sampled:
         notes += _of_bounds(comparison)
@@ -62,6 +64,16 @@ def _of_scores(rows: Sequence[Row], scores: Sequence[str]) -> list[str]:
         if late:
             notes.append(f"{score} did not converge for {_quoted(late)}; raise max_iter or tol")
     return notes
+
+
+def _of_starts(comparison: Comparison) -> list[str]:
+    """Name the contenders whose starts do not agree, so that their values may still rise."""
+    if not comparison.unsettled:
+        return []
+    return [
+        f"not settled: fewer than {ENOUGH} starts found the best fit of {_quoted(comparison.unsettled)}; more starts "
+        "may raise their values and change the order, for example restarts=1000"
+    ]
 
 
 def _of_kinds(comparison: Comparison) -> list[str]:

@@ -18,6 +18,7 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, FitOptions, fit_problem
 from lurking.learn.loop import Status
+from lurking.learn.restarts import AUTO
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.checks import check_standard_error
 from lurking.runtime.executor import StopFlag
@@ -78,6 +79,7 @@ class Judge:
         self.target = check_standard_error("target", target, TARGET)
         self.workers, self.stop, self.store = workers, stop or StopFlag(), store
         self._fits: dict[Dag, Fit] = {}
+        self._settled: set[Dag] = set()
         self._evidences: dict[tuple[Dag, _Effort], Evidence] = {}
 
     def fit(self, dag: Dag, start: Start | None = None, restarts: int = FIT_RESTARTS) -> Fit:
@@ -89,6 +91,17 @@ class Judge:
         made = fit_problem(Problem(dag, self.table, self.prior), "vb", options)
         self.remember(made)
         return self._fits.get(dag, made)
+
+    def settled(self, dag: Dag) -> Fit:
+        """Return the variational fit after starts were added until several agree, the best known fit among them."""
+        known = self._fits.get(dag)
+        if dag not in self._settled:
+            start = None if known is None else known.network.tables
+            made = fit_problem(Problem(dag, self.table, self.prior), "vb", self._options(AUTO, start))
+            self.remember(made)
+            if made.status is not Status.INTERRUPTED:
+                self._settled.add(dag)
+        return self.fit(dag)
 
     def remember(self, fit: Fit) -> None:
         """Keep a variational fit, where it was finished and is better than what is known."""
@@ -144,9 +157,8 @@ class Judge:
         return self._evidences.get(key)
 
     def _found(self, dag: Dag, effort: _Effort) -> Evidence:
-        known = self._fits.get(dag)
         # The best mode known so far is one of the starts, so that sampling never begins below it.
-        start = None if known is None or not dag.hidden else known.network.tables
+        start = self.settled(dag).network.tables if dag.hidden else None
         problem = Problem(dag, self.table, self.prior)
         limits = {"target": effort.target, "passes": effort.passes}
         found = _rightly_named(evaluate(problem, ["ais"], self._options(SAMPLING_RESTARTS, start), limits)["ais"])
@@ -156,7 +168,7 @@ class Judge:
             self._keep(*key, found)
         return found
 
-    def _options(self, restarts: int, start: Start | None) -> FitOptions:
+    def _options(self, restarts: int | str, start: Start | None) -> FitOptions:
         return FitOptions(
             restarts=restarts,
             init=start,
@@ -170,7 +182,7 @@ class Judge:
     def _key(self, structure: Dag, effort: _Effort) -> Key | None:
         if self.store is None or not isinstance(self.seed, int):
             return None
-        configuration = digest_of(self.prior.describe(), effort.target, effort.passes or 0, SAMPLING_RESTARTS)
+        configuration = digest_of(self.prior.describe(), effort.target, effort.passes or 0, SAMPLING_RESTARTS, AUTO)
         return Key(self.table.digest, structure.to_text(), "ais", configuration, self.seed)
 
     def _recall(self, structure: Dag, effort: _Effort) -> Evidence | None:

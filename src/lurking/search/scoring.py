@@ -54,6 +54,23 @@ class Row:
         return None if self.layout is None else dimension_if_cheap(self.layout)
 
     @property
+    def is_settled(self) -> bool:
+        """False if the starts of some fit behind the scores do not agree on the best."""
+        return all(evidence.is_settled is not False for evidence in self.evidences.values())
+
+    @property
+    def starts_in_words(self) -> str:
+        """How many starts found the best fit, of the fits behind the scores that with the fewest, for a table.
+
+        A dash stands for no fit, or one of complete data, which has a single best.
+        """
+        spreads = [e.starts for e in self.evidences.values() if e.starts is not None and e.starts.enough > 1]
+        if not spreads:
+            return "-"
+        least = min(spreads, key=lambda spread: spread.n_at_best)
+        return f"{least.n_at_best} of {len(least.objectives)}" + ("" if least.is_settled else ", not settled")
+
+    @property
     def effective_in_words(self) -> str:
         """The effective dimension for a table, a question mark where it is not known."""
         return "?" if self.effective_dimension is None else str(self.effective_dimension)
@@ -149,19 +166,27 @@ class Scoring:
             if candidate.is_fitted(methods):
                 candidate.score()
 
+    @property
+    def is_read_off_fits(self) -> bool:
+        """True if no score needs anything else than one fit."""
+        return len(self._methods()) == len(self.scores)
+
+    def _methods(self) -> list[str]:
+        """Return the method of the fit behind each score that is read off one."""
+        methods = [score.fit_of(self.own) for score in chosen_scores(self.scores, self.own)]
+        return [method for method in methods if isinstance(method, str) and method in METHODS]
+
     def _methods_together(self) -> list[str]:
         """Return the methods of the fits that the scores are read off; none when the scores need anything else."""
-        methods = [score.fit_of(self.own) for score in chosen_scores(self.scores, self.own)]
-        known = [method for method in methods if isinstance(method, str) and method in METHODS]
-        can = can_fit_together(self.options) and not self.in_blocks and len(known) == len(methods)
-        return list(dict.fromkeys(known)) if can else []
+        can = can_fit_together(self.options) and not self.in_blocks and self.is_read_off_fits
+        return list(dict.fromkeys(self._methods())) if can else []
 
     def _window(self, dags: Sequence[Dag], methods: Sequence[str]) -> int:
         """Return how many problems can be held at once, judged by the one with the most arrows."""
         largest = max(dags, key=lambda dag: len(dag.edges))
         cells = max(1, len(shared_patterns(largest, self.table))) * len(largest.nodes)
         cardinalities = {name: self.table[name].cardinality for name in largest.observed}
-        vectors = Layout(largest, {**cardinalities, **largest.hidden}).size * (self.options.restarts + VECTORS)
+        vectors = Layout(largest, {**cardinalities, **largest.hidden}).size * (self.options.first_starts + VECTORS)
         most = WINDOW if len(methods) == 1 else SHORT_WINDOW
         return min(most, HELD // (cells * BYTES_PER_CELL + 8 * vectors))
 

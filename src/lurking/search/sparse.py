@@ -17,6 +17,7 @@ from lurking.errors import LurkingWarning, OptionError, StructureError, TooLarge
 from lurking.graph.dag import Dag
 from lurking.graph.spaces import bipartite
 from lurking.learn.loop import Status
+from lurking.learn.restarts import AUTO
 from lurking.models.discrete.prior import Prior
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag
@@ -75,7 +76,7 @@ def sparse_mixture(
     score: str = "vb",
     method: str = "auto",
     prior: Prior | float = 1.0,
-    restarts: int = 10,
+    restarts: int | str = AUTO,
     starts: int = 5,
     seed: Seed = 0,
     workers: int | None = None,
@@ -90,7 +91,7 @@ def sparse_mixture(
     states : number of classes; `name` of the hidden variable.
     score : for "exhaustive" any score of `lurking.score`; for "structural-em" one of `structural_em`.
     method : "exhaustive" (all 2^p subsets), "structural-em", or "auto", the first up to ten columns.
-    restarts : starts of every fit.
+    restarts : starts of every fit, "auto" or a number, as in `lurking.fit`.
     starts : for structural EM: all columns at first, then `starts` − 1 random halves.
     """
     if method not in METHODS:

@@ -23,8 +23,10 @@ from lurking.evidence.base import evaluate
 from lurking.graph.dag import Dag, as_dag
 from lurking.inference.completion import Completion
 from lurking.inference.problem import Problem, node_codes
-from lurking.learn.fit import Fit, FitOptions, climb_from, fit_problem, outcome, remember_fit, starting_points
+from lurking.learn.fit import Fit, FitOptions, fit_problem, outcome, remember_fit
 from lurking.learn.loop import Climber, Status, rule_of
+from lurking.learn.restarts import AUTO
+from lurking.learn.starts import climb_from, starting_points
 from lurking.models.discrete.prior import Prior, prior_of_every_structure
 from lurking.runtime.checks import check_time_limit, check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
@@ -95,7 +97,7 @@ def structural_em(
     prior: Prior | float = 1.0,
     constraints: Constraints | None = None,
     max_rounds: int = 50,
-    restarts: int = 10,
+    restarts: int | str = AUTO,
     patience: int = 10,
     perturbations: int = 20,
     prune: bool = True,
@@ -123,8 +125,9 @@ def structural_em(
     constraints : what structures may be, over all variables (`Constraints.from_options`).
     max_rounds : structures that are fitted at most, from each start; to fit the best one with all starts once more, at
         the end of a search, does not count.
-    restarts : starts of the first fit and of the last one; a fit in between goes on from the expected counts. When the
-        last one finds a fit by which the best structure scores higher, the search goes on from there.
+    restarts : starts of the first fit and of the last one, as in `lurking.fit`; a fit in between goes on from the
+        expected counts. If the last one finds a fit by which the best structure scores higher, the search goes on
+        from there.
     patience : steps of a climb without a new best before it ends; 0 is plain hill climbing.
     perturbations : further climbs of every round, from its best structure with a neighbourhood taken apart.
     prune, max_iter, tol : as in `lurking.fit`.

@@ -11,7 +11,7 @@ import lurking as lk
 from lurking.errors import TooLarge
 from lurking.graph.dag import Dag
 from lurking.inference import identifiability
-from lurking.inference.identifiability import effective_dimension, is_cheap, numerical_dimension
+from lurking.inference.identifiability import effective_dimension, is_cheap, numerical_dimension, unidentified_note
 from lurking.inference.projections import PRIME, parts_of
 from lurking.kernels.reference.modular import rank_modulo
 from lurking.models.discrete.layout import Layout
@@ -187,6 +187,13 @@ def test_it_is_told_where_it_is_cheap_and_differs():
     assert large.parameters_in_words == "671 parameters"
     other = lk.Problem("s[32] -> *", none)
     assert other.effective_dimension == other.cheap_effective_dimension == 671
+
+
+def test_unidentified_note_names_both_numbers_only_if_they_differ():
+    note = unidentified_note(14, 13)
+    assert note.startswith("14 parameters but effective dimension 13; the parameters are not identified")
+    assert unidentified_note(14, 14) is None
+    assert unidentified_note(14, None) is None
 
 
 def test_empty_cells_play_no_part():

@@ -19,6 +19,7 @@ TABLE = lk.Table.from_rows([(0, 0), (0, 1), (1, 1)], columns=["a", "b"])
         ({"restarts": -3}, "restarts is -3"),
         ({"restarts": 2.0}, "restarts is 2.0"),
         ({"restarts": True}, "restarts is True"),
+        ({"restarts": "many"}, "restarts must be 'auto' or an integer >= 1, got 'many'"),
         ({"tournament": -1}, "tournament is -1"),
         ({"max_iter": 0}, "max_iter is 0"),
         ({"max_iter": 1.5}, "max_iter is 1.5"),

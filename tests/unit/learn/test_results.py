@@ -118,3 +118,10 @@ def test_statistics_of_a_wide_table_are_finite_or_absent():
     assert np.isfinite(statistics.g_squared)
     assert statistics.p_value is None
     assert "over 1e9 degrees of freedom" in str(statistics)
+
+
+def test_fit_of_unidentified_structure_prints_a_note():
+    lines = str(lk.fit("class[3] -> *", lk.stouffer_toby(), restarts=1)).splitlines()
+    assert "14 parameters, 13 effective" in lines[0]
+    assert any(line.startswith("note: 14 parameters but effective dimension 13;") for line in lines)
+    assert "not identified" not in str(lk.fit("class[2] -> *", lk.stouffer_toby(), restarts=1))

@@ -89,6 +89,7 @@ def test_frame(comparison):
             f"{score}_std_error",
             f"{score}_status",
             f"{score}_kind",
+            f"{score}_settled",
             f"{score}_probability",
             f"{score}_corrected_probability",
             f"{score}_log_bayes_factor",
@@ -114,12 +115,12 @@ def test_mixed_kinds_are_flagged(comparison):
 def test_an_order_by_bounds_is_told_and_what_settles_it():
     models = {"two": "c[2] -> *", "three": "c[3] -> *"}
     for score, word in (("vb", "lower bound"), ("bic", "many rows")):
-        (told,) = lk.compare(models, TABLE, scores=score, seed=0, restarts=2).warnings
+        (told,) = lk.compare(models, TABLE, scores=score, seed=0).warnings
         assert told.startswith(f"'two' is ahead of 'three' by {score}: ")
         assert word in told
         assert "rescore=True" in told
-    assert lk.compare(models, TABLE, seed=0, restarts=2, rescore=False).warnings == ()
-    assert lk.compare(models, TABLE, seed=0, restarts=2, within=0.01).warnings == ()
+    assert lk.compare(models, TABLE, seed=0, rescore=False).warnings == ()
+    assert lk.compare(models, TABLE, seed=0, within=0.01).warnings == ()
     sampled = lk.compare(models, TABLE, seed=0, restarts=2, rescore=True, target=0.5).warnings
     assert not any("is ahead of" in note for note in sampled)
 

@@ -99,7 +99,7 @@ def run(config: Config, *, workers: int | None = None, progress: Progress | None
     shown = progress or Silent()
     problem = true_problem(config.rows)
     chain_seed, variational_seed, acceptance_seed, hysteresis_seed = seed_sequence(config.seed).spawn(4)
-    options = FitOptions(seed=config.seed, workers=workers)
+    options = FitOptions(restarts=10, seed=config.seed, workers=workers)
     references = _references(problem, config, options)
     seeds = chain_seed.spawn(config.chains + 1)
     fit = fit_problem(problem, "vb", options)

@@ -134,7 +134,7 @@ def reference(bench: Bench, pieces: Pieces, setting: Reference) -> list[Sampled]
     """Anneal from flattened variational modes."""
 
     def make(problem: Problem) -> dict[str, Any]:
-        options = FitOptions(seed=setting.seed, workers=1, stop=bench.stop, keep_interrupted=True)
+        options = FitOptions(restarts=10, seed=setting.seed, workers=1, stop=bench.stop, keep_interrupted=True)
         own = {"target": setting.target, "passes": setting.passes}
         found = evaluate(problem, ["ais"], options, own)["ais"]
         return asdict(Sampled(found.log_z, found.std_error or 0.0, found.status.name))

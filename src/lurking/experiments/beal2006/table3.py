@@ -181,7 +181,7 @@ def run(config: Config, workers: int | None = None, progress: Progress | None = 
 
 def _score(problem: Problem, config: Config, stop: StopFlag) -> Scored:
     """Bound, chains and paths of one structure."""
-    options = FitOptions(seed=config.seed, workers=1, stop=stop, keep_interrupted=True)
+    options = FitOptions(restarts=10, seed=config.seed, workers=1, stop=stop, keep_interrupted=True)
     vb = evaluate(problem, ["vb"], options, {})["vb"]
     seeds = seed_sequence(config.seed).spawn(config.chains)
     chains = anneal_parameters(problem, schedule(config.steps), seeds, strength=(STRENGTH, 0.0), workers=1, stop=stop)

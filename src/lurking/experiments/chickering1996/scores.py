@@ -124,7 +124,7 @@ class Bench(Workbench):
         own = {"target": setting.target, "passes": setting.passes}
 
         def make() -> dict[str, Any]:
-            options = FitOptions(seed=protocol.seed, workers=1, stop=self.stop, keep_interrupted=True)
+            options = FitOptions(restarts=10, seed=protocol.seed, workers=1, stop=self.stop, keep_interrupted=True)
             found = evaluate(protocol.problem(states, table), ["ais"], options, own)["ais"]
             return asdict(Sampled(found.log_z, found.std_error or 0.0, found.status.name))
 

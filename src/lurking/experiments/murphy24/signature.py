@@ -124,7 +124,7 @@ def learnt(bench: Workbench, config: SignatureConfig, seed: int) -> tuple[Learnt
 
 def _one(bench: Workbench, table: Table, config: SignatureConfig, seed: int) -> dict[str, Any]:
     """Return the content of a `Learnt` but for rows and place; every cell of every table has pseudo-count 1."""
-    options = FitOptions(seed=seed, workers=1, stop=bench.stop, keep_interrupted=True)
+    options = FitOptions(restarts=10, seed=seed, workers=1, stop=bench.stop, keep_interrupted=True)
     own = {"target": config.target, "passes": config.passes}
     sampled = evaluate(Problem(with_hidden(), table), ["ais"], options, own)["ais"]
     full = evaluate(Problem(without_hidden(), table), ["exact"], options, {})["exact"]
