@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.data.messages import plain_count
+from lurking.inference.goodness import Goodness
+from lurking.inference.hidden_tables import HiddenTable, hidden_configurations, hidden_tables, order_by_size
+from lurking.inference.identifiability import unidentified_note
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem
 from lurking.inference.row_blocks import BlockEngine
@@ -17,7 +21,10 @@ from lurking.io.networks import write_network
 from lurking.learn.api import fit as fit_structure
 from lurking.learn.fit import Fit
 from lurking.learn.loop import Status
-from lurking.report.profiles import order_by_size, profiles
+from lurking.report.profiles import profiles
+
+SHOWN = 20
+"""Parent configurations of a hidden variable that are printed; JSON has all of them."""
 
 
 def fit(
@@ -28,7 +35,7 @@ def fit(
     method: Annotated[str, typer.Option("--method", help="vb, map, map-probability or ml.")] = "vb",
     prior: opt.OnePriorOption = "1.0",
     seed: opt.SeedOption = 0,
-    restarts: opt.RestartsOption = 10,
+    restarts: opt.RestartsOption = "auto",
     tournament: opt.TournamentOption = 0,
     max_iter: opt.MaxIterOption = 1000,
     tol: opt.TolOption = 1e-8,
@@ -93,10 +100,16 @@ def fit_content(result: Fit) -> dict[str, object]:
         "status_sentence": result.status.sentence,
         "n_iter": result.n_iter,
         "seed": result.seed if isinstance(result.seed, int) else None,
-        "spread": {"objectives": result.spread.objectives, "n_at_best": result.spread.n_at_best},
+        "spread": {
+            "objectives": result.spread.objectives,
+            "n_at_best": result.spread.n_at_best,
+            "settled": result.spread.is_settled,
+        },
+        "identification": unidentified_note(problem.dimension, problem.cheap_effective_dimension),
         "issues": [str(issue) for issue in result.issues],
         "class_sizes": result.network.class_sizes(),
         "tables": result.network.tables,
+        "hidden_tables": {name: table_content(table) for name, table in tables_of(result).items()},
         "alpha": dict(result.posterior) if result.posterior is not None else None,
         "statistics": statistics
         and {
@@ -110,26 +123,109 @@ def fit_content(result: Fit) -> dict[str, object]:
             "n_complete": statistics.n_complete,
             "entropy_r2": statistics.entropy_r2,
             "bivariate_residuals": [[r.first, r.second, r.value] for r in statistics.bivariate_residuals],
+            "conditional": conditional_content(statistics),
         },
+    }
+
+
+def conditional_content(statistics: Goodness) -> dict[str, object] | None:
+    """Describe the log-likelihood given the covariates in a JSON document; None without covariates."""
+    conditional = statistics.conditional
+    if conditional is None:
+        return None
+    return {
+        "given": list(conditional.given),
+        "loglik": conditional.loglik,
+        "d": conditional.dimension,
+        "aic": conditional.aic,
+        "bic": conditional.bic,
+        "dependent_covariates": [[r.first, r.second, r.value] for r in statistics.dependent_covariates],
     }
 
 
 def print_fit(result: Fit) -> None:
     """Print a fit for people."""
     out.say(str(result).partition("\nnote: ")[0])
-    for name in result.network.dag.hidden:
-        print_profiles(result.network, name)
-    out.say()
-    if has_too_many_rows(result):
-        out.say("the rows are too many to be merged: fit statistics, which need the distinct ones, are left out")
-    else:
-        try:
+    problem = result.problem
+    if note := unidentified_note(problem.dimension, problem.cheap_effective_dimension):
+        out.say(f"note: {note}")
+    try:
+        print_states(result)
+        out.say()
+        if has_too_many_rows(result):
+            out.say("the rows are too many to be merged: fit statistics, which need the distinct ones, are left out")
+        else:
             print_statistics(result)
-        except KeyboardInterrupt:
-            raise out.Interrupted("the fit was finished, its statistics were not") from None
+    except KeyboardInterrupt:
+        raise out.Interrupted("the fit was finished, its statistics were not") from None
     for issue in result.issues:
         out.warn(str(issue))
-    warn_of_empty_rows(result.problem)
+    warn_of_empty_rows(problem)
+
+
+def print_states(result: Fit) -> None:
+    """Print the profile of every hidden variable, and its table given its parents."""
+    tables = tables_of(result)
+    for name in result.network.dag.hidden:
+        print_profiles(result.network, name)
+        if name in tables:
+            print_hidden_table(result.network, tables[name])
+
+
+def tables_of(result: Fit) -> dict[str, HiddenTable]:
+    """Return the tables of hidden variables with parents, with the rows behind each configuration."""
+    network, problem = result.network, result.problem
+    if not has_too_many_rows(result):
+        return network.hidden_tables(problem.table)
+    if problem.tied:
+        # The counts of the fit are those of all tied families together.
+        return network.hidden_tables()
+    counts = problem.unpruned(result.counts, np.zeros(network.layout.size))
+    return hidden_tables(network, counts, level=0.95)
+
+
+def table_content(table: HiddenTable) -> dict[str, object]:
+    """Describe the table of a hidden variable in a JSON document; n is null where it is not known."""
+    expected, lower, upper = table.expected_rows, table.lower, table.upper
+    return {
+        "parents": list(table.parents),
+        "rows": [
+            {
+                "configuration": list(levels),
+                "n": None if expected is None else float(expected[row]),
+                "p": table.probabilities[row],
+                "lower": None if lower is None else lower[row],
+                "upper": None if upper is None else upper[row],
+            }
+            for row, levels in enumerate(table.configurations)
+        ],
+    }
+
+
+def print_hidden_table(network: Network, table: HiddenTable) -> None:
+    """Print p(state | parents) with the expected rows n of each configuration, and intervals after a VB fit."""
+    order = order_by_size(network, table.name)
+    per_group = hidden_configurations(network, table.name)
+    shown = per_group * max(1, SHOWN // per_group)
+    header = [*table.parents, "n", *(f"{table.name}={state}" for state in order)]
+    rows = []
+    for row, levels in enumerate(table.configurations[:shown]):
+        n = "?" if table.expected_rows is None else out.number(float(table.expected_rows[row]), 1)
+        rows.append([*map(str, levels), n, *(_cell(table, row, state) for state in order)])
+    title = f"p({table.name} | {', '.join(table.parents)}), n = expected rows"
+    if table.lower is not None:
+        title += ", with variational 95 % credible intervals (too narrow if states overlap)"
+    out.say()
+    out.print_table(title, header, rows, left=len(table.parents))
+    if len(table.configurations) > shown:
+        out.say(f"… and {len(table.configurations) - shown} more (--json has them all)")
+
+
+def _cell(table: HiddenTable, row: int, state: int) -> str:
+    text = out.number(float(table.probabilities[row, state]))
+    if table.lower is None or table.upper is None:
+        return text
+    return f"{text} [{out.number(float(table.lower[row, state]))}, {out.number(float(table.upper[row, state]))}]"
 
 
 def has_too_many_rows(result: Fit) -> bool:
@@ -148,6 +244,12 @@ def print_statistics(result: Fit) -> None:
     if worst:
         listed = ", ".join(f"{r.first}–{r.second} {r.value:.2f}" for r in worst)
         out.say(f"pairs that the model explains worst (bivariate residual): {listed}")
+    if dependent := statistics.dependent_covariates:
+        pairs = ", ".join(f"{r.first}–{r.second}" for r in dependent[:3])
+        out.say(
+            f"note: the data relate covariates more strongly than the model: {pairs}; the sizes of states, G² and the "
+            "joint log-likelihood suffer from it; add edges between covariates"
+        )
 
 
 def print_profiles(network: Network, hidden: str) -> None:

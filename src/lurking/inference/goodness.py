@@ -12,11 +12,14 @@ from scipy.special import gammaincc, xlogy
 from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import TooLarge
+from lurking.inference.covariates import ConditionalLikelihood, conditional_dimension
 from lurking.inference.identifiability import dimension_if_cheap
 from lurking.inference.network import Network
 from lurking.types import CodeArray, FloatArray
 
 PAIR_LIMIT = 3000
+DEPENDENT_ABOVE = 4.0
+"""Bivariate residual of two covariates above which the model misses a dependence between them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class Goodness:
     `n_complete` says how many rows that were. `degrees_of_freedom` = cells − 1 − d, d the effective dimension where it
     is cheap to know, and may be negative when the model has more parameters than the table has cells. `p_value` is None
     then, and when there are fewer complete rows than cells: G² is far from χ² on such sparse tables. AIC and BIC are
-    −2 ln p(y|θ̂) + penalty: lower is better.
+    −2 ln p(y|θ̂) + penalty: lower is better. They and `loglik` are those of all columns together; `conditional` has
+    them given the covariates, and is None if the network has no covariates (`Network.covariates`).
     """
 
     n: float
@@ -51,6 +55,18 @@ class Goodness:
     p_value: float | None
     entropy_r2: dict[str, float]
     bivariate_residuals: tuple[BivariateResidual, ...]
+    conditional: ConditionalLikelihood | None = None
+
+    @property
+    def dependent_covariates(self) -> tuple[BivariateResidual, ...]:
+        """Pairs of covariates that the data relate more strongly than the model, with a residual above 4.
+
+        Sizes of hidden states weigh the rows of p(state | covariates) by the model's p(covariates), so they are off if
+        such a pair has no edge; so are `loglik` and G². `conditional` does not depend on it if no covariate is missing.
+        """
+        given = () if self.conditional is None else self.conditional.given
+        pairs = [r for r in self.bivariate_residuals if r.first in given and r.second in given]
+        return tuple(residual for residual in pairs if residual.value > DEPENDENT_ABOVE)
 
     def __str__(self) -> str:
         test = "no degrees of freedom left"
@@ -59,7 +75,10 @@ class Goodness:
             test = f"on {freedom} degrees of freedom, "
             test += "table too sparse for a p-value" if self.p_value is None else f"p = {self.p_value:.3g}"
         pearson = "too large" if self.x_squared is None else f"{self.x_squared:.2f}"
-        first = f"ln p(y|θ) = {self.loglik:.4f}, AIC {self.aic:.2f}, BIC {self.bic:.2f} (lower is better)\n"
+        name = "ln p(y|θ)" if self.conditional is None else "joint log-likelihood"
+        first = f"{name} = {self.loglik:.4f}, AIC {self.aic:.2f}, BIC {self.bic:.2f} (lower is better)\n"
+        if self.conditional is not None:
+            first += f"{self.conditional}\n"
         if not self.n_complete:
             return first + "no row is complete, so there is no table of counts to test the model on"
         return (
@@ -101,7 +120,18 @@ def goodness_of_fit(network: Network, table: Table) -> Goodness:
         p_value=float(gammaincc(0.5 * freedom, 0.5 * g_squared)) if freedom > 0 and n_complete >= cells else None,
         entropy_r2=_entropy_r2(network, coded),
         bivariate_residuals=_bivariate_residuals(network, patterns.codes, patterns.weights),
+        conditional=_conditional(network, coded, total),
     )
+
+
+def _conditional(network: Network, coded: Table, joint: float) -> ConditionalLikelihood | None:
+    """Return the log-likelihood given the covariates, `joint` that of all columns; None without covariates."""
+    given = network.covariates
+    if not given:
+        return None
+    of_covariates = float(coded.weights @ network.loglik(coded.select(given)))
+    dimension = conditional_dimension(network.relevant_layout, given)
+    return ConditionalLikelihood(given, joint - of_covariates, dimension, coded.n)
 
 
 def _against_saturated(loglik: FloatArray, seen: FloatArray) -> tuple[float, float | None, float]:

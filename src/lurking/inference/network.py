@@ -18,7 +18,9 @@ from lurking.errors import DataError, LurkingWarning, OptionError, StructureErro
 from lurking.graph.dag import Dag
 from lurking.inference.base import Engine
 from lurking.inference.choice import choose_engine
+from lurking.inference.covariates import covariates_of
 from lurking.inference.elimination import Factor, eliminate
+from lurking.inference.hidden_tables import HiddenTable, hidden_tables, names_with_parents
 from lurking.inference.problem import node_codes
 from lurking.models.discrete.document import Document, read_document, versions, write_document
 from lurking.models.discrete.layout import Layout
@@ -183,8 +185,10 @@ class Network:
         names = [name for name in self.dag.observed if name in table and name != without]
         return table.with_columns_coded({name: self.levels[name] for name in names})
 
-    def _compile(self, coded: Table, wanted: Sequence[str] = (), without: str | None = None) -> tuple[Engine, IntArray]:
-        """Return an engine over the unique rows and the pattern of each row.
+    def _compile(
+        self, coded: Table, wanted: Sequence[str] = (), without: str | None = None, *, weighted: bool = False
+    ) -> tuple[Engine, IntArray]:
+        """Return an engine over the unique rows and the pattern of each row; each pattern has weight 1 by default.
 
         Probabilities are normalised, so what has no observed descendant and is not wanted sums to 1 and is left out.
         """
@@ -194,7 +198,8 @@ class Network:
         observed[:, [self.dag.observed.index(name) for name in present]] = patterns.codes
         codes = node_codes(self.layout, observed)
         kept = [self.layout.index[name] for name in wanted]
-        return choose_engine(self.layout, codes, np.ones(len(codes)), True, kept), patterns.inverse
+        weights = patterns.weights if weighted else np.ones(len(codes))
+        return choose_engine(self.layout, codes, weights, True, kept), patterns.inverse
 
     def _marginals(self, coded: Table, name: str, without: str | None = None) -> FloatArray:
         """Return p(name | row) for every row, (rows, states)."""
@@ -209,6 +214,39 @@ class Network:
         result = engine.pattern_log_z(self._log_theta)[inverse]
         _refuse_impossible(np.isneginf(result))
         return result
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Observed variables before all hidden ones in the structure; empty if nothing else depends on them."""
+        return covariates_of(self.dag)
+
+    def conditional_loglik(self, data: Any, given: Sequence[str] | None = None) -> FloatArray:
+        """Return the conditional log-likelihood of every row.
+
+        ln p(y | x) = ln p(x, y) − ln p(x), x the cells of `given` and y the other cells of the row. Missing values and
+        hidden variables are summed out of both terms.
+
+        Parameters
+        ----------
+        data : Table, frame, mapping, array or path
+            The rows; a column that is absent counts as missing.
+        given : sequence of str, optional
+            Observed variables x to condition on; default `covariates`. Without any the result is `loglik`.
+
+        Returns
+        -------
+        FloatArray
+            Shape (rows,), in nats.
+        """
+        names = self.covariates if given is None else [given] if isinstance(given, str) else given
+        for name in names:
+            self._check_name(name)
+            if name in self.dag.hidden:
+                raise OptionError(f"given must name observed variables, got the hidden variable {name!r}; leave it out")
+        coded = self._coded(data)
+        present = [name for name in self.dag.observed if name in coded and name in names]
+        loglik = self.loglik(coded)
+        return loglik - self.loglik(coded.select(present)) if present else loglik
 
     def hidden_probabilities(self, data: Any) -> dict[str, FloatArray]:
         """Return {hidden variable: p(state | row)}, each (rows, states)."""
@@ -259,6 +297,34 @@ class Network:
             codes[name] = draws.sum(axis=1)
         kept = self.dag.nodes if hidden else self.dag.observed
         return Table.from_codes({name: (codes[name].astype(np.int32), self.levels[name]) for name in kept})
+
+    def hidden_tables(self, data: Any = None, *, level: float = 0.95) -> dict[str, HiddenTable]:
+        """Return p(state | parents) for every hidden variable with parents: covariates, or other hidden variables.
+
+        With data, configurations of the observed parents are ordered by their expected number of rows, and those
+        without any are omitted. Rows with missing parents count in all configurations that they may have, with the
+        posterior probability of each. States of hidden parents run from the largest to the smallest.
+
+        Parameters
+        ----------
+        data : Table, frame, mapping, array or path, optional
+            Rows to count; without them all configurations are listed, in the order of the levels.
+        level : float, default 0.95
+            Probability of the central credible intervals, which a network from a VB fit has.
+
+        Returns
+        -------
+        dict of str to HiddenTable
+            Hidden variables without observed descendants are omitted.
+        """
+        names = names_with_parents(self)
+        if data is None or not names:
+            return hidden_tables(self, None, level)
+        wanted = dict.fromkeys(node for name in names for node in (*self.dag.parents(name), name))
+        engine, inverse = self._compile(self._coded(data), list(wanted), weighted=True)
+        _refuse_impossible(np.isneginf(engine.pattern_log_z(self._log_theta))[inverse])
+        counts, _ = engine.expect(self._log_theta)
+        return hidden_tables(self, counts, level)
 
     def class_sizes(self) -> dict[str, FloatArray]:
         """Return the marginal distribution of every hidden variable."""

@@ -51,11 +51,16 @@ class DirichletPosterior(Mapping[str, FloatArray]):
 
         Each entry is marginally Beta(α_jlk, Σ_k α_jlk − α_jlk) under q.
         """
-        if not 0.0 < level < 1.0:
-            raise OptionError(f"level is {level!r}; it must lie strictly between 0 and 1, for example 0.95")
+        check_level(level)
         alpha = self[name]
         rest = alpha.sum(axis=1, keepdims=True) - alpha
         if alpha.shape[1] == 1:
             return np.ones_like(alpha), np.ones_like(alpha)
         tail = (1.0 - level) / 2.0
         return betaincinv(alpha, rest, tail), 1.0 - betaincinv(rest, alpha, tail)
+
+
+def check_level(level: float) -> None:
+    """Raise `OptionError` unless the probability of a credible interval lies strictly between 0 and 1."""
+    if not 0.0 < level < 1.0:
+        raise OptionError(f"level is {level!r}; it must lie strictly between 0 and 1, for example 0.95")

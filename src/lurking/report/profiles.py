@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lurking.errors import DataError, StructureError
+from lurking.inference.hidden_tables import order_by_size
 from lurking.inference.network import Network
 from lurking.report.fonts import choose_fonts
 from lurking.types import FloatArray, Level
@@ -32,12 +33,6 @@ def profiles(network: Network, hidden: str) -> dict[str, FloatArray]:
         sizes = joint.sum(axis=1, keepdims=True)
         result[name] = np.divide(joint, sizes, out=np.zeros_like(joint), where=sizes > 0.0)
     return result
-
-
-def order_by_size(network: Network, hidden: str) -> list[int]:
-    """Return the states of a hidden variable, largest first; states have no order of their own."""
-    sizes = network.joint([hidden])
-    return [int(k) for k in np.argsort(-sizes, kind="stable")]
 
 
 def plot_profiles(network: Network, hidden: str | None = None, axes: Axes | None = None) -> Axes:

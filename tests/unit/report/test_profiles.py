@@ -8,8 +8,9 @@ import pytest
 
 import lurking as lk
 from lurking.errors import LurkingError, StructureError
+from lurking.inference.hidden_tables import order_by_size
 from lurking.inference.network import Network
-from lurking.report.profiles import order_by_size, plot_profiles, profiles, save_figure
+from lurking.report.profiles import plot_profiles, profiles, save_figure
 
 mpl.use("Agg")
 
