@@ -7,7 +7,7 @@ counts do not, such as the gain of the first arcs of a hidden variable.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -85,17 +85,57 @@ def direct_search(
     time_limit : seconds after which no further step begins.
     options : those of `lurking.score`, such as prior, restarts, seed.
     """
-    get_score(score)
     time_limit = check_time_limit(time_limit)
-    check_whole("patience", patience, 0)
-    data = as_table(table)
-    begin = whole_start(start, data)
-    rules = arranged_constraints(constraints, begin)
-    rules.check(begin)
-    flag = stop or StopFlag()
-    scored = _Scored(data, score, corrected, workers, flag, options)
+    searcher = DirectSearcher(
+        table, score, corrected=corrected, workers=workers, stop=stop, progress=progress, **options
+    )
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
-    return _climb(scored, begin, rules, patience, deadline, flag, progress or Silent())
+    return searcher.climb(start, constraints, patience=patience, deadline=deadline)
+
+
+@final
+class DirectSearcher:
+    """Greedy searches on one table by one score; a structure is scored once, whichever search meets it first.
+
+    The arguments are those of `direct_search`.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        score: str = "vb",
+        *,
+        corrected: bool = False,
+        workers: int | None = None,
+        stop: StopFlag | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> None:
+        get_score(score)
+        self.table = as_table(table)
+        self.stop, self.progress = stop or StopFlag(), progress or Silent()
+        self._scored = _Scored(self.table, score, corrected, workers, self.stop, options)
+
+    def values(self, dags: Sequence[Dag]) -> dict[Dag, float]:
+        """Return {structure: value} of those that have a score, the highest first."""
+        self._scored.add(list(dags), self.progress)
+        known = {dag: self._scored.value(dag) for dag in dags if self._scored.evidence(dag) is not None}
+        return dict(sorted(known.items(), key=lambda pair: -pair[1]))
+
+    def climb(
+        self,
+        start: Dag | str,
+        constraints: Constraints | None = None,
+        *,
+        patience: int = 5,
+        deadline: float = np.inf,
+    ) -> DirectSearch:
+        """Return what hill climbing from one structure ends at; `deadline` is a time of `time.monotonic`."""
+        check_whole("patience", patience, 0)
+        begin = whole_start(start, self.table)
+        rules = arranged_constraints(constraints, begin)
+        rules.check(begin)
+        return _climb(self._scored, begin, rules, patience, deadline, self.stop, self.progress)
 
 
 def neighbours(dag: Dag, constraints: Constraints) -> Iterator[tuple[Move, Dag]]:

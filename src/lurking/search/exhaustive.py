@@ -8,6 +8,9 @@ orders favours structures that agree with many orders: of two equivalent structu
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import final
+
 import numpy as np
 
 from lurking.errors import OptionError, TooLarge, UnknownNameError
@@ -30,31 +33,57 @@ PRIORS = ("orders", "structures")
 def optimum(
     scorer: FamilyScorer, constraints: Constraints, stop: StopFlag | None = None, progress: Progress | None = None
 ) -> Searched:
-    """Return the structure with the highest score of all that keep the constraints.
+    """Return the structure with the highest score of all that keep the constraints."""
+    before = scorer.n_evaluated
+    optima = Optima(scorer, constraints, stop, progress)
+    dag = Dag(scorer.variables, optima.edges(scorer.variables))
+    return Searched(dag, optima.value(scorer.variables), (), scorer.n_evaluated - before, Status.OPTIMUM)
+
+
+@final
+class Optima:
+    """The structures with the highest scores over all subsets of a few variables, by dynamic programming.
 
     Every allowed family is scored once, at most p · Σ_{k ≤ max_parents} C(p − 1, k) of them; then come p · 2^(p−1)
     steps over subsets.
     """
-    from lurking.kernels.cpu.subsets import best_parents_into, best_sinks_into
 
-    size = len(scorer.variables)
-    _check_memory("an exact search", size, 12 * size * 2 ** (size - 1) + 9 * 2**size)
-    before = scorer.n_evaluated
-    families = family_table(scorer, constraints, stop, progress)
-    choices: AnyArray = np.empty(families.shape, np.int32)
-    for v in range(size):
-        best_parents_into(families[v], choices[v])
-    values, sinks = np.empty(2**size), np.empty(2**size, np.int8)
-    best_sinks_into(families, values, sinks)
-    edges, members = [], 2**size - 1
-    while members:
-        v = int(sinks[members])
-        members ^= 1 << v
-        chosen = int(choices[v, (members & ((1 << v) - 1)) | (members >> (v + 1) << v)])
-        edges += [(scorer.variables[x], scorer.variables[v]) for x in _members_of(chosen, v)]
-    place = {name: position for position, name in enumerate(scorer.variables)}
-    dag = Dag(scorer.variables, sorted(edges, key=lambda edge: (place[edge[1]], place[edge[0]])))
-    return Searched(dag, float(values[-1]), (), scorer.n_evaluated - before, Status.OPTIMUM)
+    def __init__(
+        self,
+        scorer: FamilyScorer,
+        constraints: Constraints,
+        stop: StopFlag | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        from lurking.kernels.cpu.subsets import best_parents_into, best_sinks_into
+
+        self.variables = scorer.variables
+        self._place = {name: position for position, name in enumerate(self.variables)}
+        size = len(self.variables)
+        _check_memory("an exact search", size, 12 * size * 2 ** (size - 1) + 9 * 2**size)
+        families = family_table(scorer, constraints, stop, progress)
+        self._choices: AnyArray = np.empty(families.shape, np.int32)
+        for v in range(size):
+            best_parents_into(families[v], self._choices[v])
+        self._values, self._sinks = np.empty(2**size), np.empty(2**size, np.int8)
+        best_sinks_into(families, self._values, self._sinks)
+
+    def value(self, names: Iterable[str]) -> float:
+        """Return the score of the best structure over some of the variables; −inf if the constraints allow none."""
+        return float(self._values[self._members(names)])
+
+    def edges(self, names: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the edges of the best structure over some of the variables, by child and then by parent."""
+        edges, members = [], self._members(names)
+        while members:
+            v = int(self._sinks[members])
+            members ^= 1 << v
+            chosen = int(self._choices[v, (members & ((1 << v) - 1)) | (members >> (v + 1) << v)])
+            edges += [(self.variables[x], self.variables[v]) for x in _members_of(chosen, v)]
+        return sorted(edges, key=lambda edge: (self._place[edge[1]], self._place[edge[0]]))
+
+    def _members(self, names: Iterable[str]) -> int:
+        return sum(1 << self._place[name] for name in names)
 
 
 def edge_probabilities(

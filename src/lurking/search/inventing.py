@@ -133,12 +133,12 @@ class _Invention:
                 return False
         self.simplified()
         self.varied(proposer)
+        self.touched_up()
         return len(self.now.hidden) < self.rules.most_hidden and self.now is not current
 
     def tried(self, proposer: Proposer, room: int) -> list[LocalTrial]:
         """Return the proposals that gain most among their own variables, best first, singles and then pairs."""
-        rules = self.rules
-        trials = LocalTrials(self.now, self.constraints, self.judge, rules.scored, rules.most_states, rules.notebook)
+        trials = self.local_trials()
         singles = self.best_trials(trials, proposer.proposals(self.now))
         if room < 2:
             return singles
@@ -283,6 +283,21 @@ class _Invention:
                 continue
             if is_near:
                 self.consider(other, "another number of states" if other.edges == dag.edges else "joined")
+
+    def touched_up(self) -> None:
+        """Judge structures with one other edge at a hidden variable, until none is kept."""
+        known: Dag | None = None
+        while self.now is not known and not self.clock.is_over:
+            known = self.now
+            trials = self.local_trials()
+            for other in [made for name in known.hidden for made in trials.changed(name)]:
+                if self.fits_data(other):
+                    self.consider(other, "another edge")
+
+    def local_trials(self) -> LocalTrials:
+        """Return the trials of proposals for the current structure."""
+        rules = self.rules
+        return LocalTrials(self.now, self.constraints, self.judge, rules.scored, rules.most_states, rules.notebook)
 
     def simplified(self) -> None:
         """Keep a hidden variable only if the evidence for it is beyond the error.

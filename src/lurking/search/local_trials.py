@@ -7,6 +7,7 @@ the new variable is searched again on their columns, and the proposal is refined
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
@@ -17,14 +18,16 @@ from lurking.graph.dag import Dag
 from lurking.search.cardinality import best_states
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import around
-from lurking.search.direct import direct_search
+from lurking.search.direct import DirectSearcher, neighbours
+from lurking.search.exhaustive import Optima
 from lurking.search.families import FamilyScores
 from lurking.search.greedy import ClimbRules, climb
 from lurking.search.judge import Judge
 from lurking.search.notebook import Notebook
 from lurking.search.proposals import Proposal
+from lurking.search.splits import splits
 from lurking.search.structural_em import structural_em
-from lurking.search.surgery import with_hidden_instead, with_turned_parents
+from lurking.search.surgery import with_hidden_instead, with_turned_children, with_turned_parents
 
 MOST_COLUMNS = 12
 LEAST_NEIGHBOURS = 3
@@ -33,6 +36,10 @@ ROUNDS = 8
 RESTARTS = 3
 MOST_DIRECT = 8
 """Neighbours of a new variable up to which all single moves among them are tried fit by fit."""
+SPLITS = 2
+"""Splits of the neighbours into parents and children from which direct search begins."""
+CLOSE, MOST_CHANGED = 4.0, 3
+"""Nats of the bound below a structure within which structures with one other edge are worth sampling, and how many."""
 QUICK_ROUNDS = 3
 QUICK_STATES = 3
 
@@ -127,37 +134,62 @@ class LocalTrials:
 
     def _searched(self, dag: Dag, name: str, near: set[str]) -> tuple[Dag, float] | None:
         """Return the structure with the best arcs found among some columns and a hidden variable, and their gain."""
-        wider = {node for node in dag.observed if len(around(dag, node) & near) >= 2} | near
-        nodes = wider if len(wider) <= MOST_DIRECT else near
+        nodes = _wider(dag, near)
         inside = _restricted(dag, {*nodes, name})
         self._judges.clear()
-        star = Dag(inside.nodes, [(name, node) for node in inside.nodes if node in near], inside.hidden)
         judge = self.judge_of(inside)
         rules = _restricted_rules(self.constraints, inside)
+        searcher = self._searcher(judge)
         found = []
-        for start in dict.fromkeys([inside, star, star.with_hidden({name: 2})]):
-            limits = rules.extended(start)
-            if judge.stop.is_set or not limits.holds(start):
-                continue
-            found.append(
-                direct_search(
-                    judge.table,
-                    start,
-                    constraints=limits,
-                    patience=0,
-                    prior=judge.prior,
-                    restarts=RESTARTS,
-                    seed=judge.seed,
-                    stop=judge.stop,
-                    workers=1,
-                ).best
-            )
+        for start in self._starts(searcher, rules, inside, name, near):
+            if judge.stop.is_set:
+                break
+            found.append(searcher.climb(start, rules.extended(start), patience=0).best)
         found = [each for each in found if has_enough_neighbours(each)]
         best = max(found, key=judge.cheap, default=None)
         whole = None if best is None else self.transplanted(best, nodes)
         if best is None or whole is None or not self.constraints.extended(whole).holds(whole):
             return None
         return whole, judge.cheap(best) - judge.cheap(inside)
+
+    def changed(self, name: str) -> list[Dag]:
+        """Return the current structure with one edge at a hidden variable changed, if the score allows it to be better.
+
+        The variational bound is further below the evidence for larger tables, so structures that are up to `CLOSE` nats
+        below the current one are returned too, the best first, and not more than `MOST_CHANGED`.
+        """
+        near = around(self.current, name)
+        if len(near) > MOST_DIRECT or any(node in self.current.hidden for node in near):
+            return []
+        nodes = _wider(self.current, near)
+        inside = _restricted(self.current, {*nodes, name})
+        self._judges.clear()
+        rules = _restricted_rules(self.constraints, inside).extended(inside)
+        made = [dag for move, dag in neighbours(inside, rules) if name in (move.parent, move.child)]
+        values = self._searcher(self.judge_of(inside)).values([inside, *made])
+        close = [dag for dag in values if dag != inside and values[dag] > values.get(inside, math.inf) - CLOSE]
+        whole = [self.transplanted(dag, {*nodes, name}) for dag in close if has_enough_neighbours(dag)]
+        return [dag for dag in whole if dag is not None and self.constraints.extended(dag).holds(dag)][:MOST_CHANGED]
+
+    def _searcher(self, judge: Judge) -> DirectSearcher:
+        """Return direct search on the columns of a judge."""
+        return DirectSearcher(
+            judge.table, prior=judge.prior, restarts=RESTARTS, seed=judge.seed, stop=judge.stop, workers=1
+        )
+
+    def _starts(
+        self, searcher: DirectSearcher, rules: Constraints, inside: Dag, name: str, near: set[str]
+    ) -> list[Dag]:
+        """Return where direct search begins: the trial, its variable as the only parent, and the best splits."""
+        members = [node for node in inside.nodes if node in near]
+        star = Dag(inside.nodes, [(name, node) for node in members], inside.hidden)
+        starts = [inside, star, star.with_hidden({name: 2})]
+        optima = None
+        if searcher.table.is_complete:
+            optima = Optima(FamilyScores(searcher.table, self.score, self.weight), rules)
+        made = splits(inside, name, inside.observed, optima)
+        starts += list(searcher.values([each for each in made if rules.extended(each).holds(each)]))[:SPLITS]
+        return [start for start in dict.fromkeys(starts) if rules.extended(start).holds(start)]
 
     def concerned(self, proposal: Proposal) -> set[str]:
         """Return the nodes of the current structure that a proposal touches, and those joined with two of them.
@@ -287,9 +319,10 @@ def polished(
 ) -> Dag:
     """Return what the single moves of structural EM do not find.
 
-    Fewer arcs around new variables, the variables themselves instead of their neighbours at the ends of arcs, and their
-    own parents turned into children. `rearranged` is structural EM from a structure, `constraints` are those on
-    the columns.
+    Fewer edges around new variables, the variables themselves instead of their neighbours at the ends of edges, their
+    own parents turned into children, and, where they have too many neighbours for direct search, children with edges
+    among them turned into parents. `rearranged` is structural EM from a structure, `constraints` are those on the
+    columns.
     """
     if judge.stop.is_set or not has_enough_neighbours(dag):
         return dag
@@ -297,14 +330,23 @@ def polished(
     for name in invented:
         if name in dag.hidden:
             dag = _with_more_neighbours(judge, constraints, dag, name)
-        other = with_turned_parents(dag, name) if name in dag.hidden else None
-        if other is None or judge.stop.is_set or not constraints.extended(other).holds(other):
-            continue
-        found = rearranged(other)
-        if has_enough_neighbours(found):
-            found = thinned(judge, constraints, found, invented)
-            dag = found if judge.cheap(found) > judge.cheap(dag) else dag
+        for other in _turned(dag, name):
+            if judge.stop.is_set or not constraints.extended(other).holds(other):
+                continue
+            found = rearranged(other)
+            if has_enough_neighbours(found):
+                found = thinned(judge, constraints, found, invented)
+                dag = found if judge.cheap(found) > judge.cheap(dag) else dag
     return dag
+
+
+def _turned(dag: Dag, name: str) -> list[Dag]:
+    """Return the structures with a hidden variable turned round: parents as children, linked children as parents."""
+    if name not in dag.hidden:
+        return []
+    is_wide = len(around(dag, name)) > MOST_DIRECT
+    made = [with_turned_parents(dag, name), with_turned_children(dag, name) if is_wide else None]
+    return [other for other in made if other is not None]
 
 
 def _with_more_neighbours(judge: Judge, constraints: Constraints, dag: Dag, name: str) -> Dag:
@@ -343,6 +385,18 @@ def has_enough_neighbours(dag: Dag) -> bool:
         len(dag.parents(name)) + len(dag.children(name)) >= LEAST_NEIGHBOURS and name not in dag.barren
         for name in dag.hidden
     )
+
+
+def _wider(dag: Dag, near: set[str]) -> set[str]:
+    """Return some columns and those that are linked with two of them, unless these are too many for direct search.
+
+    In a small table with one hidden variable they are all columns: a parent that is linked with nothing else shows only
+    in the table of the hidden variable.
+    """
+    if len(dag.observed) <= MOST_DIRECT and len(dag.hidden) <= 1:
+        return set(dag.observed)
+    wider = {node for node in dag.observed if len(around(dag, node) & near) >= 2} | near
+    return wider if len(wider) <= MOST_DIRECT else near
 
 
 def _restricted(dag: Dag, nodes: set[str]) -> Dag:

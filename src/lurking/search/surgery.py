@@ -93,6 +93,25 @@ def with_turned_parents(dag: Dag, name: str) -> Dag | None:
         return None
 
 
+def with_turned_children(dag: Dag, name: str) -> Dag | None:
+    """Return the structure in which children of a hidden variable that are linked become its parents, all together.
+
+    Edges among them are dropped: true parents of a hidden variable that are taken for its children depend on each
+    other given its state, and need edges for no other reason. None if no two children are linked, if no child is left,
+    or if a cycle would be closed.
+    """
+    children = {child for child in dag.children(name) if child not in dag.hidden}
+    linked = {node for edge in dag.edges if children.issuperset(edge) for node in edge}
+    if not linked or linked == set(dag.children(name)):
+        return None
+    kept = [edge for edge in dag.edges if not linked.issuperset(edge) and not (edge[0] == name and edge[1] in linked)]
+    turned = [(node, name) for node in dag.nodes if node in linked]
+    try:
+        return Dag(dag.nodes, [*kept, *turned], dag.hidden)
+    except CycleError:
+        return None
+
+
 def with_hidden_instead(dag: Dag, name: str, other: str) -> list[Dag]:
     """Return the structures in which a hidden variable replaces its neighbours as parents, or as children, of another.
 
