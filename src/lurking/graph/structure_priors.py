@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from lurking.errors import OptionError, UnknownNameError
 from lurking.graph.dag import Dag
+from lurking.graph.model_class import without_idle_hidden
 from lurking.runtime.checks import is_positive
 
 PRIORS = ("uniform", "edges", "edge-probability", "parameters", "hidden")
@@ -21,7 +22,8 @@ FORMS = (
 class StructurePrior:
     """ln p(m) of a structure with E edges, N nodes, H of them hidden, and d free parameters, up to a constant.
 
-    All four are counted without hidden variables that have no observed descendant: of these the evidence knows nothing.
+    All four are counted without hidden variables that have one state or no observed descendant: the evidence does not
+    depend on these.
     uniform: 0. edges: E ln κ, a factor κ for every edge (Heckerman, Geiger & Chickering 1995 have κ per arc in which a
     structure differs from a given one; here that one is empty). edge-probability: E ln π + (N(N − 1)/2 − E) ln(1 − π),
     every pair of nodes joined with probability π independently of the others. parameters: d ln ρ. hidden: H ln κ, a
@@ -71,7 +73,7 @@ class StructurePrior:
         """Return ln p(m) up to a constant; `dimension` is d of the pruned structure, which no structure alone knows."""
         if self.function is not None:
             return _finite_or_excluded(self.function(dag), dag)
-        counted = dag.pruned()
+        counted = without_idle_hidden(dag)
         edges, nodes = len(counted.edges), len(counted.nodes)
         if self.name == "edges":
             return edges * math.log(self.value)

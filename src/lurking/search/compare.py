@@ -41,8 +41,8 @@ class Comparison:
 
     `comparison["sampled"]`, where contenders were scored again, has their sampled evidence, and the first score of the
     others; `posterior` is the one that ranks: that, or the first score's. `warnings` says what must not be overlooked:
-    values of different kinds in one column, models given twice, climbs that did not converge. `interrupted` is True
-    when the user stopped it; the models finished by then are here.
+    values of different kinds in one column, models that cannot be told apart, parameters that are not identified,
+    climbs that did not converge. `interrupted` is True when the user stopped it; the models finished by then are here.
     """
 
     rows: tuple[Row, ...]
@@ -81,7 +81,7 @@ class Comparison:
 
     @property
     def duplicates(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of names that are one structure, up to the names of hidden variables and order."""
+        """Groups of names that are one model: structures that no data can tell apart."""
         return self.posterior.duplicates
 
     @cached_property
@@ -172,7 +172,7 @@ def compare(
     ``"class[1..5] -> *"``, stands for one structure each, and may stand alone. `hidden` gives cardinalities to the
     names in them that carry no brackets; `scores` as in `score`, the first one ranks. `structure_prior` is p(m):
     "uniform", ("edges", κ), ("edge-probability", π), ("parameters", ρ), ("hidden", κ), or a function of a Dag that
-    returns ln p(m); equal structures are scored once and count once. `rescore`: whether the models `within` so many
+    returns ln p(m); structures that no data can tell apart count once. `rescore`: whether the models `within` so many
     nats of the best are scored again by sampled evidence ("auto": when exact values and bounds meet among at most 32 of
     them). `workers` threads work across structures (one per core by default) and never change a result. After an
     interrupt (Ctrl-C) `keep_interrupted=True` returns the models finished so far instead of raising it. Other options

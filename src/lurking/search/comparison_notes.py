@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lurking.evidence.base import Kind
+from lurking.graph.model_class import model_class
 from lurking.learn.loop import Status
 from lurking.learn.starts import ENOUGH
+from lurking.search.alike import alike_notes, quoted
 from lurking.search.bayes_factors import are_mixed
 from lurking.search.posterior import StructurePosterior
 from lurking.search.scoring import Row
@@ -39,19 +41,11 @@ def comparison_warnings(comparison: Comparison, refusal: str = "", may_sample: b
         )
     doubtful = [name for name, evidence in comparison.sampled.items() if evidence.status is Status.UNTRUSTED]
     if doubtful:
-        notes.append(f"sampled evidence is not to be trusted for {_quoted(doubtful)}: its diagnostics disagree")
+        notes.append(f"sampled evidence is not to be trusted for {quoted(doubtful)}: its diagnostics disagree")
     if rows:
         notes += _edge_of_the_list(rows, comparison.posterior)
-        notes += [
-            f"{' and '.join(map(repr, group))} are the same structure and share its probability"
-            for group in comparison.duplicates
-        ]
+        notes += alike_notes(comparison)
     return tuple(notes)
-
-
-def _quoted(names: Sequence[str]) -> str:
-    """Return at most four names in quotes."""
-    return ", ".join(repr(name) for name in names[:4]) + (", …" if len(names) > 4 else "")
 
 
 def _of_scores(rows: Sequence[Row], scores: Sequence[str]) -> list[str]:
@@ -59,10 +53,10 @@ def _of_scores(rows: Sequence[Row], scores: Sequence[str]) -> list[str]:
     for score in scores:
         doubtful = [row.name for row in rows if row.evidences[score].status is Status.UNTRUSTED]
         if doubtful:
-            notes.append(f"{score} is not to be trusted for {_quoted(doubtful)}: its diagnostics disagree")
+            notes.append(f"{score} is not to be trusted for {quoted(doubtful)}: its diagnostics disagree")
         late = [row.name for row in rows if row.evidences[score].status is Status.MAX_ITER]
         if late:
-            notes.append(f"{score} did not converge for {_quoted(late)}; raise max_iter or tol")
+            notes.append(f"{score} did not converge for {quoted(late)}; raise max_iter or tol")
     return notes
 
 
@@ -71,7 +65,7 @@ def _of_starts(comparison: Comparison) -> list[str]:
     if not comparison.unsettled:
         return []
     return [
-        f"not settled: fewer than {ENOUGH} starts found the best fit of {_quoted(comparison.unsettled)}; more starts "
+        f"not settled: fewer than {ENOUGH} starts found the best fit of {quoted(comparison.unsettled)}; more starts "
         "may raise their values and change the order, for example restarts=1000"
     ]
 
@@ -84,7 +78,7 @@ def _of_kinds(comparison: Comparison) -> list[str]:
         for row in comparison.rows:
             kinds.setdefault(row.evidences[score].kind, []).append(row.name)
         if are_mixed(kinds):
-            listed = "; ".join(f"{kind.value}: {_quoted(names)}" for kind, names in kinds.items())
+            listed = "; ".join(f"{kind.value}: {quoted(names)}" for kind, names in kinds.items())
             mixed.setdefault(listed, []).append(score)
     notes = [
         f"under {' and '.join(names)} the values differ in kind ({listed}); an exact value beats a bound unfairly, "
@@ -103,7 +97,7 @@ def _of_kinds(comparison: Comparison) -> list[str]:
 def _of_bounds(comparison: Comparison) -> list[str]:
     """Tell when the first ones are ranked by values that are no evidence, and what would settle their order."""
     first, *others = comparison.posterior.ranked()
-    second = next((each for each in others if not each.dag.same_structure(first.dag)), None)
+    second = next((each for each in others if model_class(each.dag) != model_class(first.dag)), None)
     if second is None or not {first.evidence.kind, second.evidence.kind} <= _KINDS.keys():
         return []
     ahead = first.log_prior + first.evidence.log_z - second.log_prior - second.evidence.log_z

@@ -15,6 +15,7 @@ from lurking.data.frames import pandas_frame
 from lurking.errors import OptionError, UnknownNameError
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
+from lurking.graph.model_class import ModelClass, model_class, without_idle_hidden
 from lurking.inference.network import Imputation
 from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import Seed, generators
@@ -38,7 +39,7 @@ LARGEST_ERROR = 1e6
 class Candidate:
     """One structure with its evidence and probabilities.
 
-    `log_prior` is ln p(m), normalised over the list; copies of one structure share its prior. A candidate that is not
+    `log_prior` is ln p(m), normalised over the list; structures of one class share its prior. A candidate that is not
     `is_contending` was too far below the best to be scored again by sampling; its evidence is the cheap one.
     """
 
@@ -61,9 +62,10 @@ class StructurePosterior:
     """p(m | y) ∝ p(m) p(y|m) over the candidates, by one score.
 
     `probability` uses log_z, `corrected_probability` uses log_z + ln S; where they disagree, the number of equivalent
-    modes matters and a sampled evidence should decide. `duplicates` are groups of names of one structure (equal up to
-    the names of hidden variables and the order of anything): it counts once, and its copies share its probability.
-    `fitting` knows how to fit the candidates, which predictions need.
+    modes matters and a sampled evidence should decide. `duplicates` are groups of names of one model: structures that
+    no data can tell apart (`lurking.graph.model_class`). The prior is over these classes, so a class counts once, and
+    its members share its prior equally: Σ_k p(class)/K p(y|m_k) for K of them. `fitting` is how the candidates are
+    fitted for predictions.
     """
 
     score: str
@@ -89,13 +91,13 @@ class StructurePosterior:
         `log_prior` is ln p(m) up to a constant (uniform by default). Candidates that are not `contending` enter with
         their own value, but never closer than `within` nats to the best that does.
         """
-        groups: dict[Dag, list[str]] = {}
+        groups: dict[ModelClass, list[str]] = {}
         for name, dag in zip(names, dags, strict=True):
-            groups.setdefault(dag.canonical(), []).append(name)
+            groups.setdefault(model_class(dag), []).append(name)
         given = np.zeros(len(names)) if log_prior is None else np.asarray(log_prior, np.float64)
         if len(names) and not np.isfinite(given).any():
             raise OptionError("every structure has prior probability 0; the function of structure_prior excludes all")
-        shared = given - np.log([len(groups[dag.canonical()]) for dag in dags])
+        shared = given - np.log([len(groups[model_class(dag)]) for dag in dags])
         prior = shared - logsumexp(shared)
         stays = np.ones(len(names), bool) if contending is None else np.asarray(contending, bool)
         plain = np.asarray([evidence.log_z for evidence in evidences])
@@ -134,8 +136,8 @@ class StructurePosterior:
         """Return (candidates, 2) central ranges of p(m | y), by simulation of the error of sampled values.
 
         Every log_z is drawn `draws` times from a normal distribution with its standard error (none: as it is),
-        independently but for copies of one structure, which share their value, and p(m | y) normalised each time. An
-        error that is inf or nan is not known, and leaves the probability anywhere between 0 and 1.
+        independently but for structures of one class with one value, which share it, and p(m | y) normalised each time.
+        An error that is inf or nan is not known, and leaves the probability anywhere between 0 and 1.
         """
         check_whole("draws", draws, 1)
         plain = self.probabilities
@@ -143,9 +145,9 @@ class StructurePosterior:
         if not errors.any():
             return read_only(np.column_stack([plain, plain]))
         normal = generators(seed, 1)[0].standard_normal((draws, len(errors)))
-        first: dict[Dag, int] = {}
+        first: dict[ModelClass, int] = {}
         for k, candidate in enumerate(self.candidates):
-            same = first.setdefault(candidate.dag.canonical(), k)
+            same = first.setdefault(model_class(candidate.dag), k)
             if self.candidates[same].evidence.log_z == candidate.evidence.log_z:
                 normal[:, k] = normal[:, same]
         with np.errstate(divide="ignore"):
@@ -210,8 +212,7 @@ class StructurePosterior:
         """
         result: dict[int, float] = {}
         for candidate in self.candidates:
-            varying = _without_single_states(candidate.dag)
-            count = len(varying.hidden) - len(varying.barren)
+            count = len(without_idle_hidden(candidate.dag).hidden)
             result[count] = result.get(count, 0.0) + candidate.probability
         return dict(sorted(result.items()))
 
@@ -306,16 +307,6 @@ def _held(values: FloatArray, contending: np.ndarray, within: float) -> FloatArr
     if contending.all() or not contending.any():
         return values
     return np.where(contending, values, np.minimum(values, values[contending].max() - within))
-
-
-def _without_single_states(dag: Dag) -> Dag:
-    """Return the structure without the hidden variables that have one state, and without their arcs."""
-    single = {name for name, states in dag.hidden.items() if states == 1}
-    return Dag(
-        [name for name in dag.nodes if name not in single],
-        [pair for pair in dag.edges if single.isdisjoint(pair)],
-        {name: states for name, states in dag.hidden.items() if name not in single},
-    )
 
 
 def _normalised(values: FloatArray) -> FloatArray:

@@ -13,9 +13,11 @@ from lurking.data.table import Table
 from lurking.errors import LurkingError, TooLarge, UndefinedScore
 from lurking.evidence.base import Evidence, chosen_scores, evaluate
 from lurking.graph.dag import Dag
+from lurking.graph.model_class import without_idle_hidden
 from lurking.inference.identifiability import dimension_if_cheap
 from lurking.inference.problem import Problem, shared_patterns
-from lurking.learn.fit import FitOptions, has_fit
+from lurking.learn.degenerate import StateIssue
+from lurking.learn.fit import FitOptions, fit_problem, has_fit
 from lurking.learn.loop import METHODS
 from lurking.learn.together import can_fit_together, fit_together, is_small
 from lurking.models.discrete.layout import Layout
@@ -47,6 +49,8 @@ class Row:
     layout: Layout | None = field(default=None, repr=False, compare=False)
     refused: Mapping[str, LurkingError] = field(default_factory=dict, repr=False, compare=False)
     """Scores after the first that have no value for the model, and why."""
+    issues: tuple[StateIssue, ...] = field(default=(), repr=False, compare=False)
+    """Empty and duplicate hidden states of the fit behind the first score that is read off one."""
 
     @cached_property
     def effective_dimension(self) -> int | None:
@@ -106,7 +110,8 @@ class Scoring:
     def rows(self, names: Sequence[str], dags: Sequence[Dag], done: Callable[[int], None]) -> list[Row | Refusal]:
         """Return a row for every structure, or why it was refused; after an interrupt those finished, in order.
 
-        Structures that are equal up to the names of hidden variables are scored once, so that copies share one value.
+        Structures that are equal up to the names of hidden variables, and without idle ones, are scored once, so that
+        copies share one value.
         """
         first = self._first_of_equals(names, dags)
         places = [k for k, name in enumerate(names) if first[name] == name]
@@ -118,12 +123,17 @@ class Scoring:
         return [row if row.name == name else _copied(row, name, dag) for name, dag, row in pairs]
 
     def _first_of_equals(self, names: Sequence[str], dags: Sequence[Dag]) -> dict[str, str]:
-        """Return {model: the first one of its structure}; each is its own where names of hidden variables matter."""
+        """Return {model: the first one of its structure}; each is its own where names of hidden variables matter.
+
+        Idle hidden variables count only where they are not pruned, and change bounds.
+        """
         prior = Prior.of(self.of_problem.get("prior", 1.0))
         if self.of_problem.get("tied") or self.options.init is not None or not prior.is_exchangeable:
             return {name: name for name in names}
         first: dict[Dag, str] = {}
-        return {name: first.setdefault(dag.canonical(), name) for name, dag in zip(names, dags, strict=True)}
+        is_pruned = self.of_problem.get("prune", True)
+        kept = [without_idle_hidden(dag) if is_pruned else dag for dag in dags]
+        return {name: first.setdefault(dag.canonical(), name) for name, dag in zip(names, kept, strict=True)}
 
     def _different_rows(
         self, names: Sequence[str], dags: Sequence[Dag], done: Callable[[int], None]
@@ -169,9 +179,9 @@ class Scoring:
     @property
     def is_read_off_fits(self) -> bool:
         """True if no score needs anything else than one fit."""
-        return len(self._methods()) == len(self.scores)
+        return len(self.methods()) == len(self.scores)
 
-    def _methods(self) -> list[str]:
+    def methods(self) -> list[str]:
         """Return the method of the fit behind each score that is read off one."""
         methods = [score.fit_of(self.own) for score in chosen_scores(self.scores, self.own)]
         return [method for method in methods if isinstance(method, str) and method in METHODS]
@@ -179,7 +189,7 @@ class Scoring:
     def _methods_together(self) -> list[str]:
         """Return the methods of the fits that the scores are read off; none when the scores need anything else."""
         can = can_fit_together(self.options) and not self.in_blocks and self.is_read_off_fits
-        return list(dict.fromkeys(self._methods())) if can else []
+        return list(dict.fromkeys(self.methods())) if can else []
 
     def _window(self, dags: Sequence[Dag], methods: Sequence[str]) -> int:
         """Return how many problems can be held at once, judged by the one with the most arrows."""
@@ -239,11 +249,20 @@ class _Candidate:
             refused: dict[str, LurkingError] = {}
             evidences = evaluate(problem, scoring.scores, scoring.options, scoring.own, refused)
             dimensions = problem.dimension, _pruned_dimension(problem)
-            self.result = Row(self.name, problem.full_dag, *dimensions, evidences, problem.layout, refused)
+            issues = self._issues(problem)
+            self.result = Row(self.name, problem.full_dag, *dimensions, evidences, problem.layout, refused, issues)
         except (TooLarge, UndefinedScore) as refusal:
             self.result = Refusal(self.name, refusal)
         self.forget()
         return self.result
+
+    def _issues(self, problem: Problem) -> tuple[StateIssue, ...]:
+        """Return the doubtful hidden states of the first fit that was made for a score."""
+        made = [method for method in self.scoring.methods() if has_fit(problem, method, self.scoring.options)]
+        if not made or not problem.dag.hidden:
+            return ()
+        fit = fit_problem(problem, made[0], self.scoring.options)
+        return tuple(issue for issue in fit.issues if issue.kind != "unconnected")
 
     def forget(self) -> None:
         """Let go of the compiled problem."""

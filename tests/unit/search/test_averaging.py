@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 import lurking as lk
 from lurking.errors import OptionError, UnknownNameError
+from lurking.graph.equivalence import are_equivalent
 from lurking.graph.spaces import all_dags
 from lurking.inference.predictive import drawn_parameters
 
@@ -24,9 +25,13 @@ def table(rows):
 
 
 def log_evidence(dags, rows):
-    """Return ln Σ_m p(m) p(rows | m) by closed forms, the prior left unnormalised."""
+    """Return ln Σ_m p(m) p(rows | m) by closed forms, the prior of a class shared by its members, unnormalised."""
     known = table(rows)
-    values = [len(dag.edges) * math.log(0.5) + lk.score(dag, known, "exact", budget=10**5).log_z for dag in dags]
+    sizes = [sum(are_equivalent(dag, other) for other in dags) for dag in dags]
+    values = [
+        len(dag.edges) * math.log(0.5) - math.log(size) + lk.score(dag, known, "exact", budget=10**5).log_z
+        for dag, size in zip(dags, sizes, strict=True)
+    ]
     return float(logsumexp(values))
 
 
