@@ -8,7 +8,7 @@ where they do not. Hidden nodes count as nodes like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -148,12 +148,12 @@ def _oriented(dag: Dag, directed: frozenset[Edge]) -> frozenset[Edge]:
         found |= more
 
 
-def consistent_extension(graph: Cpdag) -> Dag:
+def consistent_extension(graph: Cpdag, order: Sequence[str] | None = None) -> Dag:
     """Return a structure with the arcs and joined pairs of the graph and no other v-structure (Dor & Tarsi 1992).
 
     A node without an arc out of it, whose lines lead to nodes that are joined to all its neighbours, can be made the
-    end of all its lines and taken away; the first such node is taken each time. Where none is left to be taken there
-    is no such structure: StructureError.
+    end of all its lines and taken away; the first such node is taken each time, in the `order` given (all nodes; that
+    of the graph by default). Where none is left to be taken there is no such structure: StructureError.
     """
     into: dict[str, set[str]] = {name: set() for name in graph.nodes}
     out_of: dict[str, set[str]] = {name: set() for name in graph.nodes}
@@ -166,7 +166,7 @@ def consistent_extension(graph: Cpdag) -> Dag:
         lines[a].add(b)
         lines[b].add(a)
     edges = set(graph.directed)
-    left = list(graph.nodes)
+    left = list(graph.nodes if order is None else order)
     while left:
         node = next((name for name in left if _is_end(name, into, out_of, lines)), None)
         if node is None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag
+from lurking.graph.model_class import ModelClass, model_class
 from lurking.graph.parse import quote_name
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
@@ -16,6 +18,8 @@ from lurking.search.judge import MARGIN
 from lurking.search.posterior import Candidate, StructurePosterior
 from lurking.search.summaries import Summarised
 
+Lines: TypeAlias = frozenset[frozenset[str]]
+"""Pairs of nodes that are joined by an edge of either direction."""
 START = "start"
 """Source of a structure that the search began with."""
 MOST_CONTENDERS = 12
@@ -48,6 +52,7 @@ class Trial:
 
     outdone_by : a structure with fewer hidden variables that summaries of parents make as probable. What is outdone is
         not kept, or was kept for a while.
+    lines : edges of either direction: neither the data nor the constraints settle it.
     """
 
     dag: Dag
@@ -55,12 +60,13 @@ class Trial:
     evidence: Evidence
     is_kept: bool
     outdone_by: Outdone | None = None
+    lines: Lines = frozenset()
 
     def __str__(self) -> str:
         verdict = "kept" if self.is_kept else "not kept"
         if self.outdone_by is not None:
             verdict = f"{verdict}, not needed: {self.outdone_by}"
-        return f"{hidden_part(self.dag)} ({self.source}): {value_of(self.evidence)}, {verdict}"
+        return f"{hidden_part(self.dag, self.lines)} ({self.source}): {value_of(self.evidence)}, {verdict}"
 
 
 @dataclass(frozen=True)
@@ -126,16 +132,59 @@ def worth_sampling(ranked: Sequence[Refined]) -> list[Refined]:
 def posterior_over(history: Sequence[Trial], log_weight: Callable[[Trial], float]) -> StructurePosterior:
     """Return the posterior over the best structures that were judged, the best of each number of hidden variables too.
 
-    All are exact or sampled, so none is a bound set against a value.
+    All are exact or sampled, so none is a bound set against a value. The prior is over equivalence classes: each enters
+    once, by the evidence of the one structure that stands for it (`one_of_each_class`).
     """
     weights = {id(trial): log_weight(trial) for trial in history}
     ranked = sorted(history, key=lambda trial: -(trial.evidence.log_z + weights[id(trial)]))
+    ranked = one_of_each_class(ranked, next((trial for trial in reversed(history) if trial.is_kept), None))
     leaders = {len(trial.dag.hidden): trial for trial in reversed(ranked)}
     kept = ranked[:MOST_CONTENDERS]
     kept += [trial for trial in leaders.values() if trial not in kept]
     dags, evidences = [trial.dag for trial in kept], [trial.evidence for trial in kept]
     log_prior = [weights[id(trial)] for trial in kept]
-    return StructurePosterior.from_evidence("ais", contender_names(dags), dags, evidences, log_prior=log_prior)
+    names = contender_names(dags, [trial.lines for trial in kept])
+    return StructurePosterior.from_evidence("ais", names, dags, evidences, log_prior=log_prior)
+
+
+def one_of_each_class(ranked: Sequence[Trial], kept: Trial | None) -> list[Trial]:
+    """Return the trial that stands for each class of structures that no data can tell apart, in the order given.
+
+    This is the one that is `kept`, or else the first of those in which the fewest hidden variables have observed
+    parents.
+    """
+    groups: dict[ModelClass, list[Trial]] = {}
+    for trial in ranked:
+        groups.setdefault(model_class(trial.dag), []).append(trial)
+    chosen = [next((t for t in group if t is kept), min(group, key=_below_columns)) for group in groups.values()]
+    return sorted(chosen, key=ranked.index)
+
+
+def _below_columns(trial: Trial) -> int:
+    """Return how many hidden variables have an observed parent."""
+    dag = trial.dag
+    return sum(any(parent not in dag.hidden for parent in dag.parents(name)) for name in dag.hidden)
+
+
+def untried(history: Sequence[Trial], status: Status, room: int) -> str | None:
+    """Return why nothing is known about hidden variables though the search may invent some, or None.
+
+    A search that ended by itself has tried hidden variables, unless there is no `room` for one or the structure without
+    any could not be sampled; then what it did not sample was hopeless by its bound.
+    """
+    if any(trial.dag.hidden for trial in history):
+        return None
+    nothing = "no structure with a hidden variable was evaluated"
+    unknown = "so nothing is known about hidden variables"
+    if status is Status.TIME_LIMIT:
+        return f"{nothing} within the time limit, {unknown}; give a higher time_limit"
+    if status is Status.INTERRUPTED:
+        return f"{nothing} before the search was stopped, {unknown}; let it run longer"
+    if room == 0:
+        return f"{nothing}, {unknown}: there are too few columns or rows for one"
+    if all(trial.evidence.kind is Kind.LOWER_BOUND for trial in history):
+        return f"{nothing}, {unknown}: the structure without one is too large to be sampled"
+    return None
 
 
 def around(dag: Dag, name: str) -> set[str]:
@@ -143,24 +192,36 @@ def around(dag: Dag, name: str) -> set[str]:
     return {*dag.parents(name), *dag.children(name)}
 
 
-def hidden_part(dag: Dag) -> str:
-    """Return what a structure says of its hidden variables: parents, states and children of each."""
+def hidden_part(dag: Dag, lines: Lines = frozenset()) -> str:
+    """Return what a structure says of its hidden variables: parents, states and children of each.
+
+    Neighbours that are joined by one of the `lines` stand behind ``--``: that direction is not settled.
+    """
     parts = []
     for name, states in dag.hidden.items():
-        above, below = (" ".join(map(quote_name, names)) for names in (dag.parents(name), dag.children(name)))
-        parts.append(f"{above + ' -> ' if above else ''}{quote_name(name)}[{states}] -> {below}")
+        above, below = (
+            " ".join(quote_name(node) for node in nodes if frozenset((node, name)) not in lines)
+            for nodes in (dag.parents(name), dag.children(name))
+        )
+        near = " ".join(quote_name(node) for node in dag.nodes if frozenset((node, name)) in lines)
+        own = f"{quote_name(name)}[{states}]"
+        if above or below:
+            parts.append(f"{above + ' -> ' if above else ''}{own}{' -> ' + below if below else ''}")
+            own = quote_name(name)
+        if near or not (above or below):
+            parts.append(f"{own} -- {near}" if near else own)
     return "; ".join(parts) or "no hidden variable"
 
 
-def contender_names(dags: Sequence[Dag]) -> list[str]:
-    """Return different names: the hidden part, and the arcs in which it differs from the first that shares it."""
+def contender_names(dags: Sequence[Dag], lines: Sequence[Lines] | None = None) -> list[str]:
+    """Return different names: the hidden part, and the edges in which it differs from the first that shares it."""
     names: list[str] = []
-    firsts: dict[str, Dag] = {}
-    for dag in dags:
-        name = hidden_part(dag)
-        first = firsts.setdefault(name, dag)
-        if first is not dag:
-            name = f"{name} ({_differences(dag, first)})"
+    firsts: dict[str, frozenset[str]] = {}
+    for place, dag in enumerate(dags):
+        own = frozenset() if lines is None else lines[place]
+        name, edges = hidden_part(dag, own), _edges_in_words(dag, own)
+        if firsts.setdefault(name, edges) is not edges:
+            name = f"{name} ({_differences(edges, firsts[name])})" if edges != firsts[name] else name
         base, number = name, 1
         while name in names:
             number += 1
@@ -169,15 +230,23 @@ def contender_names(dags: Sequence[Dag]) -> list[str]:
     return names
 
 
-def _differences(dag: Dag, other: Dag) -> str:
-    """Return the arcs that only one of two structures has, ``+`` of the first, ``-`` of the second, a few of each."""
+def _edges_in_words(dag: Dag, lines: Lines) -> frozenset[str]:
+    """Return every edge as text, such as ``a -> b``, or ``a -- b`` in alphabetical order for a line."""
+    texts = []
+    for edge in dag.edges:
+        is_line = frozenset(edge) in lines
+        texts.append((" -- " if is_line else " -> ").join(map(quote_name, sorted(edge) if is_line else edge)))
+    return frozenset(texts)
+
+
+def _differences(edges: frozenset[str], others: frozenset[str]) -> str:
+    """Return the edges that only one of two structures has, ``+`` of the first, ``-`` of the second, a few of each."""
     parts = []
-    for sign, here, there in (("+", dag, other), ("-", other, dag)):
-        arcs = sorted(set(here.edges) - set(there.edges))
-        shown = ", ".join(f"{quote_name(parent)} -> {quote_name(child)}" for parent, child in arcs[:MOST_DIFFERENCES])
-        more = len(arcs) - MOST_DIFFERENCES
-        if arcs:
-            parts.append(f"{sign} {shown}" + (f" and {more} more" if more > 0 else ""))
+    for sign, here, there in (("+", edges, others), ("-", others, edges)):
+        own = sorted(here - there)
+        more = len(own) - MOST_DIFFERENCES
+        if own:
+            parts.append(f"{sign} {', '.join(own[:MOST_DIFFERENCES])}" + (f" and {more} more" if more > 0 else ""))
     return "; ".join(parts)
 
 

@@ -9,6 +9,7 @@ from typing import final
 from lurking.errors import TooLarge
 from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag
+from lurking.graph.equivalence import cpdag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import prior_of_every_structure
@@ -16,6 +17,7 @@ from lurking.search.constraints import Constraints
 from lurking.search.contenders import START, Outdone, Trial, around, posterior_over
 from lurking.search.judge import Judge, is_better
 from lurking.search.posterior import StructurePosterior
+from lurking.search.representatives import representative, turned_tables
 from lurking.search.structural_em import completion_of
 from lurking.search.summaries import best_summarised, summarised
 from lurking.search.surgery import dimension
@@ -63,6 +65,14 @@ class Contest:
         """Whether the structure was judged before."""
         return any(dag.same_structure(trial.dag) for trial in self.history)
 
+    def representative(self, dag: Dag) -> Dag:
+        """Return the structure that stands for the class of another one, with its fit carried over as a start."""
+        member = representative(dag, self.constraints)
+        if member is not dag and not self.is_known(member):
+            tables = self.judge.fit(dag).network.tables
+            self.judge.fit(member, turned_tables(dag, tables, member))
+        return member
+
     def is_below_start(self, evidence: Evidence) -> bool:
         """Whether evidence is below that of one of the starts."""
         return any(trial.source == START and trial.evidence.log_z > evidence.log_z for trial in self.history)
@@ -73,7 +83,8 @@ class Contest:
         One with fewer hidden variables is kept unless another one is more probable, and one with as many and fewer
         parameters if it is ahead at all. None with less evidence than a start is, whatever the prior says.
         """
-        trial = Trial(dag, source, evidence, False)
+        lines = cpdag(dag, self.constraints.settled(dag)).undirected
+        trial = Trial(dag, source, evidence, False, lines=lines)
         if self.current is None:
             is_kept = True
         elif self.is_below_start(evidence) or evidence.status is Status.INTERRUPTED or self._is_bound(evidence):

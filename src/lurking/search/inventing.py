@@ -322,13 +322,16 @@ class _Invention:
                 self.consider(other, "one hidden variable less")
 
     def consider(self, dag: Dag, source: str) -> None:
-        """Judge a structure, which may become the current one (`Contest.enter`)."""
+        """Judge a structure, or the one that stands for its class; it may become the current one (`Contest.enter`)."""
         contest = self.contest
         if contest.history and (self.clock.is_over or contest.is_known(dag)):
             return
         self.announce(f"{len(dag.hidden)} hidden, sampling", 1)
         try:
             if contest.history:
+                dag = contest.representative(dag)
+                if contest.is_known(dag):
+                    return
                 lift = contest.advantage(dag, self.now) if len(dag.hidden) < len(self.now.hidden) else 0.0
                 if self.judge.is_hopeless(dag, self.now, lift):
                     return

@@ -75,6 +75,18 @@ def test_a_simpler_structure_is_compared_with_all_that_were_judged(contest):
     assert not any(is_better(other.evidence, kept.evidence) for other in others)
 
 
+def test_members_of_one_class_are_one_structure_of_the_contest(contest):
+    members = [lk.Dag.parse(text) for text in ("a -> h[2] -> b c d", "d -> h[2] -> a b c")]
+    first = contest.representative(members[0])
+    assert set(first.edges) == set(LEAN.edges)
+    # Its fit begins with that of the member, whose tables are turned.
+    assert contest.judge.fit(first).objective >= contest.judge.fit(LEAN).objective - 1e-6
+    contest.enter(first, "trial", sampled(-50.0))
+    assert contest.is_known(contest.representative(members[1]))
+    assert contest.history[0].lines == {frozenset(("h", name)) for name in "abcd"}
+    assert str(contest.history[0]).startswith("h[2] -- a b c d (trial): ")
+
+
 def test_nothing_takes_the_place_of_a_bound_nor_does_a_bound(contest):
     bound = Evidence(-50.0, 0.0, None, Kind.LOWER_BOUND, "vb")
     contest.enter(FULL, "start", bound)

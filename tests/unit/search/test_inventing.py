@@ -9,6 +9,7 @@ import pytest
 import lurking as lk
 from lurking.errors import TooLarge
 from lurking.evidence.base import Evidence, Kind
+from lurking.graph.model_class import model_class
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
 from lurking.search import inventing, local_trials
@@ -19,6 +20,7 @@ from lurking.search.judge import Judge, is_better, is_far_below
 from lurking.search.local_trials import LocalTrials, thinned
 from lurking.search.notebook import Notebook
 from lurking.search.proposals import Proposal, Proposer, most_parameters
+from lurking.search.representatives import representative
 from lurking.search.surgery import with_hidden_instead, with_split_hidden, with_turned_parents
 
 ANSWERS = [[0.85, 0.15], [0.2, 0.8]]
@@ -61,6 +63,14 @@ def test_no_bound_is_ever_judged_and_the_posterior_adds_up(found):
     assert math.fsum(candidate.probability for candidate in found.posterior) == pytest.approx(1.0)
     assert set(found.posterior.hidden_probabilities()) == {0, 1}
     assert found.posterior.hidden_probabilities()[1] > 0.9
+
+
+def test_hidden_variables_are_roots_and_a_class_is_judged_once(found):
+    rules = Constraints.from_options(one_cause().columns)
+    invented = [trial.dag for trial in found.history if trial.dag.hidden]
+    assert [representative(dag, rules) for dag in invented] == invented
+    assert found.best.parents(*found.best.hidden) == ()
+    assert len({model_class(candidate.dag) for candidate in found.posterior}) == len(found.posterior)
 
 
 def test_equal_seeds_give_equal_results_for_any_number_of_workers(found):
