@@ -66,14 +66,14 @@ def test_bad_input_is_one_line(refused, answers, words, text):
 def test_the_kept_structure_is_marked_and_explained(done, folder):
     table = lk.stouffer_toby()
     table.to_frame().assign(count=table.weights).to_csv(folder / "toby.csv", index=False)
-    outcome = done("search", "toby.csv", "--weights", "count", "--hidden", "1", "--workers", "1")
+    outcome = done("search", "toby.csv", "--weights", "count", "--hidden", "1", "--workers", "1", "--target", "0.1")
     lines = outcome.out.splitlines()
-    assert lines[0] == "A B C D h1[2]; A -> h1; h1 -> B C D"
+    assert lines[0] == "A B C D h1[2]; h1 -> A B C D"
     assert lines[1].startswith("prior 1.0: ln p(data | structure) = ")
     begin = lines.index("")
     rows = lines[begin + 3 : lines.index("", begin + 1)]
-    assert rows[0].startswith("  A -> h1[3] -> B C D ")
-    assert [row.split("  ")[0] for row in rows if row.startswith("* ")] == ["* A -> h1[2] -> B C D", rows[-1]]
+    assert rows[0].startswith("  h1[3] -- A B C D ")
+    assert [row.split("  ")[0] for row in rows if row.startswith("* ")] == ["* h1[2] -- A B C D", rows[-1]]
     assert rows[-1].startswith("* is kept: the first row is ahead by ")
 
 
@@ -149,8 +149,48 @@ def test_a_hidden_variable_that_is_not_needed_is_named(done, folder):
 
 def test_a_search_that_ends_early_does_not_say_that_nothing_is_hidden(done, answers):
     out = done("search", "answers.csv", "--hidden", "1", "--time-limit", "1e-6", *QUICK).out
-    assert "no structure with a hidden variable was judged before the search ended" in out
+    assert "no structure with a hidden variable was evaluated within the time limit" in out
+    assert "give a higher --time-limit" in out
     assert "number of hidden variables" not in out
+    assert "1.0000" not in out
+    content = done("search", "answers.csv", "--hidden", "1", "--time-limit", "1e-6", "--json", *QUICK).json
+    assert content["hidden_probabilities"] is None
+    assert content["contenders"] == []
+    assert content["untried"].endswith("give a higher --time-limit")
+    assert content["evidence"]["log_z"] == content["score"]
+
+
+def test_columns_of_two_times_suggest_tiers(done, folder, answers):
+    _, _, rest = (folder / "answers.csv").read_text().partition("\n")
+    (folder / "waves.csv").write_text("x_1971,x_1975,y_1975\n" + rest)
+    words = ("search", "waves.csv", "--hidden", "0")
+    (told,) = (line for line in done(*words).out.splitlines() if line.startswith("suggestion: "))
+    assert told.endswith("give --tier x_1971 --tier x_1975,…")
+    assert done(*words, "--json").json["suggestion"] == told.removeprefix("suggestion: ")
+    given = (*words, "--tier", "x_1971", "--tier", "x_1975,y_1975")
+    assert "suggestion" not in done(*given).out
+    assert done(*given, "--json").json["suggestion"] is None
+
+
+def test_answers_to_questions_suggest_indicators(done, folder):
+    import numpy as np
+
+    rows = np.random.default_rng(0).integers(0, 2, (60, 4)).tolist()
+    text = "q1,q2,q3,q4\n" + "\n".join(",".join(map(str, row)) for row in rows) + "\n"
+    (folder / "questions.csv").write_text(text)
+    words = ("search", "questions.csv", "--hidden", "1", "--time-limit", "1e-6")
+    assert "suggestion: 4 columns such as q1 and q2 look like answers to questions" in done(*words).out
+    assert "suggestion" not in done(*words, "--indicators").out
+    assert "suggestion" not in done("search", "questions.csv", "--hidden", "0").out
+
+
+def test_edges_of_either_direction_in_json(done, answers):
+    content = done("search", "answers.csv", "--hidden", "1", "--json", *QUICK).json
+    assert " -> " not in content["cpdag"]
+    assert content["undirected"] == content["edges"] != []
+    (hidden,) = (row for row in content["contenders"] if "h1" in row["structure"])
+    assert hidden["undirected"] == [["h1", "a"], ["h1", "b"], ["h1", "c"]]
+    assert hidden["hidden_part"] == "h1[2] -- a b c"
 
 
 def test_long_names_are_wrapped_with_an_indent(done, folder):

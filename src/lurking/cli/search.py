@@ -124,7 +124,7 @@ def search(
     if json:
         about = {"data": out.data_content(data, table), "seed": seed}
         about |= {"prior": choices["prior"].describe(), "picture": None if picture is None else str(picture)}
-        out.print_json("search", about | search_content(result, table))
+        out.print_json("search", about | search_content(result, table, choices["hidden"] != 0))
     else:
         print_search(result, table, prior, choices["hidden"] != 0)
     if picture is not None:

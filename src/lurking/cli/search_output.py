@@ -8,9 +8,10 @@ from typing import Any
 from lurking.cli import output as out
 from lurking.data.table import Table
 from lurking.graph.dag import Dag
+from lurking.graph.equivalence import Cpdag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
-from lurking.search.api import SearchResult
+from lurking.search.api import SearchResult, advice
 from lurking.search.contenders import Trial, hidden_part, value_of, why_not_first
 from lurking.search.posterior import StructurePosterior
 from lurking.search.summaries import Grouping, Summarised
@@ -35,11 +36,22 @@ def print_search(result: SearchResult, table: Table, prior: str, may_invent: boo
     kept = " that keep the constraints" if result.constraints and result.constraints.settled(result.best) else ""
     out.say(f"equivalent structures{kept} have the same arrows, and -- both ways: {result.cpdag}")
     if result.posterior is not None:
-        _print_posterior(result.posterior, result.best, result.structure_prior)
+        if len(result.posterior) > 1:
+            _print_posterior(result.posterior, result.best, result.structure_prior)
         if may_invent:
             _print_number(result.posterior, result.status)
+    if result.untried is not None:
+        out.say(out.in_command_words(result.untried))
     for trial in result.outdone:
         _print_outdone(trial, table)
+    if result.suggestion is not None:
+        out.say()
+        out.say(f"suggestion: {_suggestion(result, table, may_invent)}")
+
+
+def _suggestion(result: SearchResult, table: Table, may_invent: bool) -> str | None:
+    """Return the suggestion of a search with the options of the command."""
+    return None if result.suggestion is None else advice(table, may_invent=may_invent, for_command=True)
 
 
 def _print_posterior(posterior: StructurePosterior, best: Dag, prior: StructurePrior | None) -> None:
@@ -90,7 +102,7 @@ def _print_outdone(trial: Trial, table: Table) -> None:
     if trial.outdone_by is None:
         return
     out.say()
-    out.say(f"not needed: {hidden_part(trial.dag)}, {value_of(trial.evidence)}")
+    out.say(f"not needed: {hidden_part(trial.dag, trial.lines)}, {value_of(trial.evidence)}")
     out.say(f"  {trial.outdone_by}")
     by = trial.outdone_by.by
     for summary in by.summaries:
@@ -112,7 +124,7 @@ def _labels(grouping: Grouping, table: Table) -> list[list[list[Any]]]:
     ]
 
 
-def search_content(result: SearchResult, table: Table) -> dict[str, Any]:
+def search_content(result: SearchResult, table: Table, may_invent: bool) -> dict[str, Any]:
     """Return the result for a JSON document."""
     content: dict[str, Any] = {
         "structure": str(result.best),
@@ -123,21 +135,29 @@ def search_content(result: SearchResult, table: Table) -> dict[str, Any]:
         "scored_by": result.scored_by,
         "status": result.status.name,
         "status_sentence": result.status.sentence,
+        "undirected": _pairs(result.cpdag, result.best),
+        "untried": None if result.untried is None else out.in_command_words(result.untried),
+        "suggestion": _suggestion(result, table, may_invent),
     }
-    if result.posterior is None or result.evidence is None:
+    if result.evidence is None:
         return content
+    ranked = [] if result.posterior is None else result.posterior.ranked()
     contenders = [
         {
             "name": candidate.name,
             "structure": str(candidate.dag),
-            "hidden_part": hidden_part(candidate.dag),
+            "hidden_part": hidden_part(candidate.dag, graph.undirected),
+            "undirected": _pairs(graph, candidate.dag),
             "probability": candidate.probability,
             "is_kept": candidate.dag == result.best,
             **out.evidence_content(candidate.evidence),
         }
-        for candidate in result.posterior.ranked()
+        for candidate in ranked
+        for graph in (result.cpdag_of(candidate.dag),)
     ]
-    counts = {str(count): value for count, value in result.posterior.hidden_probabilities().items()}
+    counts = None
+    if result.posterior is not None:
+        counts = {str(count): value for count, value in result.posterior.hidden_probabilities().items()}
     return content | {
         "evidence": out.evidence_content(result.evidence),
         "structure_prior": str(result.structure_prior),
@@ -145,6 +165,11 @@ def search_content(result: SearchResult, table: Table) -> dict[str, Any]:
         "hidden_probabilities": counts,
         "outdone": [_outdone(trial, table) for trial in result.outdone],
     }
+
+
+def _pairs(graph: Cpdag, dag: Dag) -> list[list[str]]:
+    """Return the edges of a structure of which neither the data nor the constraints settle the direction."""
+    return [[parent, child] for parent, child in dag.edges if frozenset((parent, child)) in graph.undirected]
 
 
 def _outdone(trial: Trial, table: Table) -> dict[str, Any]:

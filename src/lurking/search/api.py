@@ -29,7 +29,7 @@ from lurking.runtime.store import Store, opened
 from lurking.search.averaging import Fitting
 from lurking.search.clock import Clock
 from lurking.search.constraints import Arcs, Constraints
-from lurking.search.contenders import Invented, Trial
+from lurking.search.contenders import Invented, Trial, untried
 from lurking.search.exhaustive import edge_probabilities, optimum
 from lurking.search.families import FamilyScorer, FamilyScores, prior_of_score
 from lurking.search.greedy import ClimbRules, Searched, Step, climb
@@ -37,6 +37,7 @@ from lurking.search.hidden import HiddenSearch, check_room, checked_limit, room_
 from lurking.search.judge import TARGET
 from lurking.search.posterior import StructurePosterior
 from lurking.search.silent_columns import SetAside
+from lurking.search.suggestions import suggested_option
 from lurking.search.trees import tree
 from lurking.types import FloatArray, Frame, read_only
 
@@ -69,9 +70,14 @@ class SearchResult:
     n_evaluated : number of families that were scored; with hidden variables or empty cells structures that were fitted.
     evidence : `score` with its standard error and kind; None in a search on complete columns alone.
     posterior : over the structures that were judged, by exact or sampled evidence, and predictions averaged over them;
-        None likewise.
+        None likewise, and where `untried` says that nothing is known about hidden variables. Structures that no data
+        can tell apart are one candidate.
     structure_prior : the p(m) behind it; None likewise.
     constraints : what structures were allowed to be.
+    untried : why no structure with a hidden variable was evaluated in a search that may invent some, such as the time
+        limit; None if one was, or if all were hopeless by a bound.
+    suggestion : one line on `tiers` or `indicators` if the columns look ordered in time or like answers to questions;
+        None if not, or if one of the two was given.
     """
 
     best: Dag
@@ -84,6 +90,8 @@ class SearchResult:
     posterior: StructurePosterior | None = field(default=None, repr=False)
     structure_prior: StructurePrior | None = field(default=None, repr=False)
     constraints: Constraints | None = field(default=None, repr=False)
+    untried: str | None = None
+    suggestion: str | None = None
 
     @property
     def outdone(self) -> tuple[Trial, ...]:
@@ -96,15 +104,23 @@ class SearchResult:
 
         Arcs between columns that the constraints do not let turn are arcs here too, with all that follows from them.
         """
-        return cpdag(self.best, () if self.constraints is None else self.constraints.settled(self.best))
+        return self.cpdag_of(self.best)
+
+    def cpdag_of(self, dag: Dag) -> Cpdag:
+        """Return the same for another structure that keeps the constraints, such as a candidate of the posterior."""
+        return cpdag(dag, () if self.constraints is None else self.constraints.settled(dag))
 
     def __str__(self) -> str:
+        lines = [str(self.best)]
         if self.evidence is not None:
-            return f"{self.best}\n{self.evidence}; structures judged: {len(self.history)}; {self.status.sentence}"
-        return (
-            f"{self.best}\n{self.scored_by} = {self.score:.4f}, {self.n_evaluated} families scored, "
-            f"{len(self.history)} moves; {self.status.sentence}"
-        )
+            lines.append(f"{self.evidence}; structures judged: {len(self.history)}; {self.status.sentence}")
+        else:
+            lines.append(
+                f"{self.scored_by} = {self.score:.4f}, {self.n_evaluated} families scored, "
+                f"{len(self.history)} moves; {self.status.sentence}"
+            )
+        lines += [f"note: {note}" for note in (self.untried, self.suggestion) if note is not None]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +226,8 @@ def search(
     if most == 0 and data.is_complete:
         if structure_prior is not None:
             raise OptionError("structure_prior is for a search with hidden variables or empty cells; leave it out")
-        return _without_hidden(data, constraints, way, climbing, score or "bdeu", prior)
+        found = _without_hidden(data, constraints, way, climbing, score or "bdeu", prior)
+        return replace(found, suggestion=None if tiers else advice(data, may_invent=False))
     if method == "exact":
         raise OptionError("method is 'exact', which knows no hidden variables and no empty cells; use 'auto'")
     _check_weights(data)
@@ -232,8 +249,9 @@ def search(
             kept,
             way.is_exact(aside.table),
         )
-        found = aside.invented(work.run(), work.checked_prior(), p_structure)
-        return _invented(found, constraints, data, work)
+        invented = aside.invented(work.run(), work.checked_prior(), p_structure)
+        outcome = _invented(invented, constraints, data, work, may_invent=most != 0)
+        return replace(outcome, suggestion=None if tiers or indicators else advice(data, may_invent=most != 0))
 
 
 def _check_weights(table: Table) -> None:
@@ -354,8 +372,21 @@ def edge_posterior(
     return EdgePosterior(data.columns, read_only(aside.matrix(found)), over)
 
 
-def _invented(found: Invented, constraints: Constraints, data: Table, work: HiddenSearch) -> SearchResult:
-    """Return the outcome with what predictions need: structures are fitted as the search was made."""
+def advice(table: Table, *, may_invent: bool, for_command: bool = False) -> str | None:
+    """Return the line on `tiers` or `indicators` for the columns of a table; see `suggested_option`."""
+    levels = {name: table[name].levels for name in table.columns if table[name].is_categorical}
+    return suggested_option(levels, may_invent=may_invent, for_command=for_command)
+
+
+def _invented(
+    found: Invented, constraints: Constraints, data: Table, work: HiddenSearch, *, may_invent: bool
+) -> SearchResult:
+    """Return the outcome with what predictions need: structures are fitted as the search was made.
+
+    Probabilities among structures without hidden variables alone would say that there is none, so there is no posterior
+    if no other was evaluated.
+    """
+    why = untried(found.history, found.status, work.most_hidden) if may_invent else None
     options = FitOptions(seed=work.seed, workers=1)
     fitting = Fitting(data, {"prior": work.checked_prior()}, options, work.rules.workers)
     evidence = found.evidence
@@ -367,9 +398,10 @@ def _invented(found: Invented, constraints: Constraints, data: Table, work: Hidd
         history=found.history,
         n_evaluated=found.n_fitted,
         evidence=evidence,
-        posterior=replace(found.posterior, fitting=fitting),
+        posterior=replace(found.posterior, fitting=fitting) if why is None else None,
         structure_prior=found.structure_prior,
         constraints=constraints,
+        untried=why,
     )
 
 

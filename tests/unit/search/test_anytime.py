@@ -100,9 +100,37 @@ def test_a_stop_or_the_time_limit_leaves_the_best_so_far():
     result = lk.search(one_cause(), hidden=1, stop=flag)
     assert result.status is Status.INTERRUPTED
     assert not result.best.hidden
+    assert result.untried.startswith("no structure with a hidden variable was evaluated before the search was stopped")
     late = lk.search(one_cause(), hidden=1, time_limit=1e-3)
     assert late.status is Status.TIME_LIMIT
-    assert len(late.posterior) == 1
+
+
+@pytest.mark.parametrize("table", [one_cause(), with_holes()], ids=["complete", "with empty cells"])
+def test_a_search_without_time_for_hidden_variables_claims_nothing_about_them(table):
+    late = lk.search(table, hidden="auto", time_limit=1e-6)
+    assert late.posterior is None
+    assert late.evidence is not None
+    assert late.untried == (
+        "no structure with a hidden variable was evaluated within the time limit, so nothing is known about hidden "
+        "variables; give a higher time_limit"
+    )
+    assert str(late).splitlines()[-1] == f"note: {late.untried}"
+
+
+def test_a_search_that_tried_hidden_variables_or_may_not_has_its_posterior(found):
+    assert found.untried is None
+    assert found.posterior is not None
+    without = lk.search(with_holes(), hidden=0, time_limit=1e-6)
+    assert without.untried is None
+    assert without.posterior is not None
+
+
+def test_data_that_cannot_carry_a_hidden_variable_say_nothing_about_one():
+    rows = [[0, 0], [0, None], [1, 1], [1, 1], [0, 0], [None, 1], [1, 1], [0, 0]] * 8
+    with pytest.warns(LurkingWarning, match="no hidden variable is tried"):
+        result = lk.search(lk.Table.from_rows(rows, columns=["a", "b"]), hidden="auto", seed=0, target=0.5)
+    assert result.posterior is None
+    assert "too few columns or rows" in result.untried
 
 
 @pytest.mark.parametrize("hidden", [0, 1])
