@@ -151,7 +151,8 @@ def run(case: str, rows: int, seed: int, limit: float | None) -> dict[str, Any]:
         )
     for trial in result.history:
         print(f"    {trial}")
-    print(f"    p(number of hidden variables): {result.posterior.hidden_probabilities()}", flush=True)
+    shares = None if result.posterior is None else result.posterior.hidden_probabilities()
+    print(f"    p(number of hidden variables): {result.untried or shares}", flush=True)
     return {
         "case": case,
         "seed": seed,
@@ -167,7 +168,7 @@ def run(case: str, rows: int, seed: int, limit: float | None) -> dict[str, Any]:
         "log_z": result.evidence.log_z,
         "std_error": result.evidence.std_error,
         "status": result.status.name,
-        "p_hidden": result.posterior.hidden_probabilities(),
+        "p_hidden": shares,
     }
 
 
