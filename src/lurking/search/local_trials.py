@@ -15,6 +15,7 @@ from typing import final
 from lurking.data.table import Table
 from lurking.errors import CycleError, StructureError, TooLarge
 from lurking.graph.dag import Dag
+from lurking.graph.model_class import model_class
 from lurking.search.cardinality import best_states
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import around
@@ -165,8 +166,10 @@ class LocalTrials:
         inside = _restricted(self.current, {*nodes, name})
         self._judges.clear()
         rules = _restricted_rules(self.constraints, inside).extended(inside)
-        made = [dag for move, dag in neighbours(inside, rules) if name in (move.parent, move.child)]
-        values = self._searcher(self.judge_of(inside)).values([inside, *made])
+        # One of each equivalence class: the others would only be turned into it.
+        made = {model_class(dag): dag for move, dag in neighbours(inside, rules) if name in (move.parent, move.child)}
+        made.pop(model_class(inside), None)
+        values = self._searcher(self.judge_of(inside)).values([inside, *made.values()])
         close = [dag for dag in values if dag != inside and values[dag] > values.get(inside, math.inf) - CLOSE]
         whole = [self.transplanted(dag, {*nodes, name}) for dag in close if has_enough_neighbours(dag)]
         return [dag for dag in whole if dag is not None and self.constraints.extended(dag).holds(dag)][:MOST_CHANGED]
