@@ -1,5 +1,6 @@
 """Small random problems shared by the tests, and fixed seeds for every property test."""
 
+import signal
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +13,9 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import ENGINES, Problem
 from lurking.models.discrete.layout import Layout
 from lurking.models.discrete.prior import Prior
+
+# In a background job Ctrl-C is ignored, by all processes started from it too; tests of interrupts need it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")

@@ -72,6 +72,12 @@ def folder(tmp_path, monkeypatch, saved_model) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def no_time_for_progress(monkeypatch):
+    """Stop the clock of progress bars, so that a busy machine cannot make one appear."""
+    monkeypatch.setattr("lurking.runtime.progress.monotonic", lambda: 0.0)
+
+
 @pytest.fixture
 def run(folder, capsys):
     """Return a function that runs the command with the given words."""

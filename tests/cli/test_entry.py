@@ -14,7 +14,7 @@ class Interrupting:
             try:
                 signal.raise_signal(signal.SIGINT)
             except KeyboardInterrupt:
-                raise {raised} from None
+                {then}
 
 sys.meta_path.insert(0, Interrupting())
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -24,9 +24,9 @@ main(["fit", "nowhere.csv", "--model", "c[2] -> *"])
 
 
 @pytest.mark.parametrize("name", ["typer", "numpy", "lurking.cli.app"])
-@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "AttributeError('half of a module')"])
-def test_an_interrupted_import_ends_in_one_line(name, raised):
-    text = INTERRUPTED_IMPORT.format(name=name, raised=raised)
+@pytest.mark.parametrize("then", ["raise", "raise AttributeError('half of a module') from None", "pass"])
+def test_an_interrupted_import_ends_in_one_line(name, then):
+    text = INTERRUPTED_IMPORT.format(name=name, then=then)
     run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     assert run.stderr == "lurking: interrupted; nothing was finished\n"
     assert run.stdout == ""

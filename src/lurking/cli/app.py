@@ -18,6 +18,7 @@ from lurking.cli.calibrate import calibrate
 from lurking.cli.compare import compare
 from lurking.cli.demo import demo
 from lurking.cli.fit import fit
+from lurking.cli.interrupts import is_noted
 from lurking.cli.output import Interrupted, ReaderGone, in_command_words, say, warn
 from lurking.cli.predict import predict
 from lurking.cli.reproduce import reproduce
@@ -81,6 +82,8 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _leave(message: object, code: int) -> NoReturn:
+    if code == EXIT_BAD_INPUT and is_noted():  # the error is what became of the interrupt
+        message, code = "interrupted; nothing was finished", EXIT_INTERRUPTED
     typer.echo(f"lurking: {in_command_words(str(message))}", err=True)
     sys.exit(code)
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lurking.cli.interrupts import noted_in
 from lurking.data.discretise import METHODS, discretise
 from lurking.data.files import read
 from lurking.data.intervals import interval_bounds
@@ -25,7 +26,7 @@ from lurking.inference.problem import marked
 from lurking.io.networks import is_bif, read_network
 from lurking.learn.restarts import AUTO
 from lurking.models.discrete.prior import Prior
-from lurking.runtime.executor import worker_count
+from lurking.runtime.executor import StopFlag, worker_count
 from lurking.runtime.progress import Bar
 from lurking.types import Level
 
@@ -400,5 +401,6 @@ def of_scores(names: list[str], options: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def work(workers: int | None) -> Iterator[dict[str, Any]]:
     """Give a pool of threads and a progress bar; on a pool even a single climb can be interrupted."""
-    with ThreadPoolExecutor(worker_count(workers), thread_name_prefix="lurking") as pool, Bar() as bar:
-        yield {"executor": pool, "workers": workers, "progress": bar, "keep_interrupted": True}
+    stop = StopFlag()
+    with ThreadPoolExecutor(worker_count(workers), thread_name_prefix="lurking") as pool, Bar() as bar, noted_in(stop):
+        yield {"executor": pool, "workers": workers, "progress": bar, "keep_interrupted": True, "stop": stop}

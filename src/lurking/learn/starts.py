@@ -90,7 +90,7 @@ def starting_points(problem: Problem, options: FitOptions, count: int) -> list[F
 def climb_from(
     climber: Climber, problem: Problem, starts: list[FloatArray], options: FitOptions, climb: ClimbOptions
 ) -> list[Climb]:
-    """Climb from every start: small problems one after the other, large ones on threads that can be interrupted.
+    """Climb from every start: short climbs one after the other, others on threads that can be interrupted.
 
     Climbs that an interrupt ended before their first point are left out.
     """
@@ -108,7 +108,7 @@ def _climbs_from(
         climbs = climber.climb_all(starts, climb, options.stop)
         options.progress.update(len(climbs))
         return climbs
-    is_small = cost < SERIAL_BELOW
+    is_small, is_short = cost < SERIAL_BELOW, climbing_cost(problem, climb, 1) <= ONE_CALL
     if isinstance(problem.engine, BlockEngine):
         # Threads are at work on the blocks of each E-step, whose progress is shown instead. The climb itself runs on
         # one thread, so that an interrupt ends it at its next iteration and what it has reached is kept.
@@ -124,7 +124,7 @@ def _climbs_from(
         starts,
         workers=1 if is_small and options.workers is None else options.workers,
         executor=options.executor,
-        interruptible=not is_small,
+        interruptible=not (is_small and is_short),  # on the calling thread an interrupt waits for the kernel's end
         stop=options.stop,
         done=options.progress.update,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Callable
+from time import monotonic
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -40,11 +41,12 @@ class Silent:
 class Bar:
     """A progress bar on stderr that appears when the work takes longer than `patience` seconds.
 
-    Where stderr is no terminal, a line every `interval` seconds takes its place.
+    Where stderr is no terminal, a line every `interval` seconds takes its place. `clock()` returns seconds.
     """
 
-    def __init__(self, patience: float = 1.0, interval: float = 60.0) -> None:
+    def __init__(self, patience: float = 1.0, interval: float = 60.0, clock: Callable[[], float] | None = None) -> None:
         self.patience, self.interval = patience, interval
+        self._clock = monotonic if clock is None else clock
         self._bar: Any = None
         self._task: Any = None
         self._what, self._total, self._started = "", 0, 0.0
@@ -52,15 +54,15 @@ class Bar:
 
     def begin(self, what: str, total: int) -> None:
         """Remember the work and when it began."""
-        self._what, self._total, self._started = what, total, time.monotonic()
+        self._what, self._total, self._started = what, total, self._clock()
         self._said, self._done = self._started, 0
 
     def update(self, done: int) -> None:
         """Show or move the bar once patience has run out."""
         if self._bar is None:
-            if time.monotonic() - self._started < self.patience:
+            if self._clock() - self._started < self.patience:
                 # What is there at once was kept from an earlier run, and says nothing about the time left.
-                self._said, self._done = time.monotonic(), done
+                self._said, self._done = self._clock(), done
                 return
             if done >= self._total:
                 return
@@ -72,7 +74,7 @@ class Bar:
 
     def _say(self, done: int) -> None:
         """Print how far the work is and how long it may still take, unless that was done a moment ago."""
-        now = time.monotonic()
+        now = self._clock()
         if now - self._said < self.interval or done <= self._done:
             return
         left = (now - self._said) / (done - self._done) * (self._total - done)

@@ -40,6 +40,19 @@ def test_where_there_is_no_terminal_a_line_now_and_then(capsys):
     assert captured.out == ""
 
 
+def test_lines_follow_the_rate_since_the_last_one(capsys):
+    """Nothing within the patience, a line once the interval is over, and what was kept does not count as fast."""
+    seconds = iter([0.0, 0.5, 0.5, 30.0, 30.0, 61.0, 61.0, 100.0, 100.0, 181.0, 181.0])
+    bar = Bar(clock=lambda: next(seconds))
+    bar.begin("chains", 100)
+    told = []
+    for done in (10, 20, 30, 40, 60):
+        bar.update(done)
+        told.append(capsys.readouterr().err)
+    assert told == ["", "", "chains: 30 of 100, about 4 min left\n", "", "chains: 60 of 100, about 3 min left\n"]
+    assert list(seconds) == []
+
+
 def test_a_bar_closes_after_an_error():
     bar = Bar(patience=0.0)
     with contextlib.suppress(ValueError), bar:
