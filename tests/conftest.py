@@ -1,6 +1,8 @@
 """Small random problems shared by the tests, and fixed seeds for every property test."""
 
 import signal
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -116,6 +118,28 @@ def _small(
 def small_problems():
     """Return the strategy of random small problems; its options bound their size."""
     return _small
+
+
+@pytest.fixture(scope="session")
+def count_calls():
+    """Return a function that counts the Python and C functions called by a call: work, whatever the machine's speed."""
+
+    def counted(work: Callable[[], object]) -> int:
+        count = 0
+
+        def notice(_frame, event, _argument):
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        before = sys.getprofile()
+        sys.setprofile(notice)
+        try:
+            work()
+        finally:
+            sys.setprofile(before)
+        return count
+
+    return counted
 
 
 @pytest.fixture(scope="session")

@@ -6,14 +6,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-REFUSED = {"numba", "duckdb", "matplotlib", "pandas", "jax"}
 
 PROBE = """
-import json, sys, time
-begin = time.perf_counter()
+import json, sys
 import lurking
-seconds = time.perf_counter() - begin
-print(json.dumps({"seconds": seconds, "modules": sorted(name for name in sys.modules if "." not in name)}))
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
 
@@ -23,19 +20,18 @@ def probe(code=PROBE):
     return json.loads(done.stdout)
 
 
-def test_import_takes_less_than_half_a_second():
-    assert min(probe()["seconds"] for _ in range(3)) < 0.5
-
-
-def test_import_leaves_heavy_libraries_alone():
-    assert not REFUSED & set(probe()["modules"])
+def test_import_loads_nothing_but_the_standard_library():
+    """Modules that the environment loads at the start of any program do not count."""
+    always = set(probe("import json, sys\nprint(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"))
+    assert set(probe()) - always - sys.stdlib_module_names == {"lurking"}
 
 
 def test_reading_a_table_and_drawing_a_structure_need_no_compiler():
     code = PROBE.replace(
         "import lurking\n", "import lurking\nlurking.Dag.parse('s[2] -> a b')\nlurking.Prior.bdeu(1)\n"
     )
-    assert not {"numba", "matplotlib", "duckdb"} & set(probe(code)["modules"])
+    assert "numpy" in probe(code)
+    assert not {"numba", "matplotlib", "duckdb"} & set(probe(code))
 
 
 def test_every_public_name_is_there():

@@ -3,10 +3,9 @@
 import csv
 import json
 import math
-import random
+import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -333,42 +332,42 @@ def test_values_that_keep_their_version():
     assert VERSION == 2
 
 
+# Runs the study and kills itself, without warning, just before or after the given piece is kept.
 RUN = """
-import sys
+import itertools, os, signal, sys
 from pathlib import Path
 from lurking.runtime.store import Store
 sys.path.insert(0, sys.argv[2])
 from test_study import TINY
 from lurking.experiments.beal2006.study import run
+put, number, wanted = Store.put, itertools.count(1), int(sys.argv[3])
+
+def killed(self, *piece):
+    is_last = next(number) == abs(wanted)
+    if not is_last or wanted > 0:
+        put(self, *piece)
+    if is_last:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Store.put = killed
 with Store(Path(sys.argv[1])) as store:
     run(TINY, store, 2)
 """
 
 
-def test_killed_at_random_moments_it_comes_to_the_same(tiny, tmp_path):
+def test_killed_again_and_again_it_comes_to_the_same(tiny, tmp_path):
     study, _ = tiny
-    path, moments = tmp_path / "kept.sqlite", random.Random(3)
-    here = str(Path(__file__).parent)
-    grown = [0]
-    for _ in range(4):
-        with subprocess.Popen([sys.executable, "-c", RUN, str(path), here]) as process:
-            # Not before it has got further than the one before, so that there is always work to lose.
-            while process.poll() is None and _count(path) <= grown[-1]:
-                time.sleep(0.01)
-            time.sleep(0.4 * moments.random())
-            process.kill()
-        grown.append(_count(path))
-    assert grown[-1] > 4
+    path, here = tmp_path / "kept.sqlite", str(Path(__file__).parent)
+    kept = []
+    for piece in (3, -60, 30):
+        command = [sys.executable, "-c", RUN, str(path), here, str(piece)]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+        with Store(path) as store:
+            kept.append(len(store))
+    assert 3 <= kept[0] < kept[1] < kept[2]
     with Store(path) as store:
         resumed = run(TINY, store, 1)
     assert tables(resumed) | {"times": 0} == tables(study) | {"times": 0}
-
-
-def _count(path):
-    if not path.exists():
-        return 0
-    with Store(path) as store:
-        return len(store)
 
 
 def test_a_study_cannot_miss_a_method(tiny):

@@ -4,7 +4,6 @@ import copy
 import pickle
 import subprocess
 import sys
-import timeit
 
 import numpy as np
 import pytest
@@ -241,9 +240,9 @@ def test_the_caller_keeps_the_mapping():
     assert dag.hidden["s1"] == 2
 
 
-def test_building_six_nodes_takes_less_than_fifty_microseconds():
-    repeats = timeit.repeat(lambda: Dag.from_edges(TRUE_EDGES, TRUE_NODES, {"s1": 2, "s2": 2}), number=200, repeat=20)
-    assert min(repeats) / 200 < 50e-6
+def test_building_six_nodes_takes_few_calls(count_calls):
+    """About 190; half a millisecond would be several thousand."""
+    assert count_calls(lambda: Dag.from_edges(TRUE_EDGES, TRUE_NODES, {"s1": 2, "s2": 2})) < 400
 
 
 def test_importing_the_room_leaves_networkx_alone():

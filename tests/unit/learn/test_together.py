@@ -96,13 +96,13 @@ def test_climbs_of_other_threads_are_kept_when_the_calling_one_is_interrupted(mo
 
     def interrupts_the_caller(*arguments):
         if threading.current_thread() is caller:
-            some_are_made.wait(60.0)
+            some_are_made.wait(300.0)
             caller_is_here.set()
             raise KeyboardInterrupt
         ends = climb(*arguments)
         made.extend(ends)
         some_are_made.set()
-        caller_is_here.wait(60.0)
+        caller_is_here.wait(300.0)
         return ends
 
     monkeypatch.setattr(together, "climb_together", interrupts_the_caller)

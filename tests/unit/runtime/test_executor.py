@@ -1,8 +1,7 @@
 """Ordered work: order, errors, interrupts."""
 
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,15 +10,23 @@ from lurking.errors import OptionError
 from lurking.runtime.executor import StopFlag, map_in_order, worker_count
 
 WAYS = [1, 3]
+LONGEST = 300.0
+"""Seconds after which something that was waited for has not happened."""
 
 
 @pytest.mark.parametrize("workers", WAYS)
 def test_results_come_in_the_order_of_the_items(workers):
-    def slow_first(item):
-        time.sleep(0.02 * (5 - item))
+    """With several workers the first item ends only after the second has."""
+    second = threading.Event()
+
+    def late_first(item):
+        if item == 0 and workers > 1:
+            assert second.wait(LONGEST)
+        if item == 1:
+            second.set()
         return item * item
 
-    assert map_in_order(slow_first, range(6), workers=workers) == [0, 1, 4, 9, 16, 25]
+    assert map_in_order(late_first, range(6), workers=workers) == [0, 1, 4, 9, 16, 25]
 
 
 def test_an_external_executor_is_used_and_left_open():
@@ -51,15 +58,23 @@ def test_errors_are_raised_as_they_are(workers):
         map_in_order(work, range(50), workers=workers, stop=StopFlag())
 
 
-def test_work_that_has_not_begun_is_dropped_after_an_error():
-    begun = []
+def test_work_that_has_not_begun_is_dropped_after_an_error(monkeypatch):
+    begun, are_dropped = [], threading.Event()
+    cancel = Future.cancel
+
+    def cancelled(self):
+        done = cancel(self)
+        if done:
+            are_dropped.set()
+        return done
 
     def work(item):
         begun.append(item)
         if item == 0:
             raise ValueError("at once")
-        time.sleep(0.02)
+        assert are_dropped.wait(LONGEST)
 
+    monkeypatch.setattr(Future, "cancel", cancelled)
     with pytest.raises(ValueError, match="at once"):
         map_in_order(work, range(200), workers=2)
     assert len(begun) < 200
@@ -77,6 +92,15 @@ def test_no_items(workers):
     assert map_in_order(str, [], workers=workers) == []
 
 
+def stop_is_set(stop):
+    """Wait until a flag is set; return False if it never is."""
+    for _ in range(int(LONGEST / 0.001)):
+        if stop.is_set:
+            return True
+        threading.Event().wait(0.001)
+    return False
+
+
 def interrupt_after(count):
     def done(finished):
         if finished == count:
@@ -90,7 +114,8 @@ def test_an_interrupt_sets_stop_and_returns_a_prefix(workers):
     stop, items = StopFlag(), list(range(40))
 
     def work(item):
-        time.sleep(0.005)
+        # The last items end only after the interrupt.
+        assert item < 20 or workers == 1 or stop_is_set(stop)
         return item * 10
 
     results = map_in_order(work, items, workers=workers, stop=stop, done=interrupt_after(2))
@@ -127,9 +152,7 @@ def test_when_the_program_ends_running_work_ends_too():
     stop, ended = StopFlag(), []
 
     def work(item):
-        while item and not stop.is_set and len(ended) < 2000:
-            time.sleep(0.005)
-        ended.append(stop.is_set)
+        ended.append(not item or stop_is_set(stop))
         return item
 
     def leave(_count):
@@ -158,11 +181,8 @@ def test_running_work_sees_the_flag():
     def work(item):
         if item == 0:
             return item
-        for _ in range(500):
-            if stop.is_set:
-                seen.append(item)
-                break
-            time.sleep(0.005)
+        if stop_is_set(stop):
+            seen.append(item)
         return item
 
     results = map_in_order(work, range(3), workers=3, stop=stop, done=interrupt_after(1))

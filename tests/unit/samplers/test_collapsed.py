@@ -316,5 +316,5 @@ def test_chains_that_are_stopped_are_given_up():
         lambda stop: collapsed_gibbs(problem, sweeps=5_000_000, thin=1000, chains=2, workers=1, stop=stop).log_joint,
     ):
         stop = StopFlag()
-        threading.Timer(0.3, stop.set).start()
+        threading.Timer(0.05, stop.set).start()
         assert len(sampler(stop)) == 0, "ten million sweeps would take minutes and be kept"

@@ -69,7 +69,7 @@ def test_starts(table):
 def test_what_climbs_alone_have_is_climbed(table):
     for option in ({"start": "tree"}, {"restarts": 2}, {"patience": 3}):
         assert lk.search(table, **option).status is lk.Status.LOCAL_OPTIMUM
-    assert lk.search(table, time_limit=60.0).status is lk.Status.OPTIMUM
+    assert lk.search(table, time_limit=1e6).status is lk.Status.OPTIMUM
     wide = lk.Table.from_array(np.tile(np.arange(2)[:, None], (10, 9)), columns=list("abcdefghi"))
     assert lk.search(wide, restarts=None).status is lk.Status.LOCAL_OPTIMUM
 
