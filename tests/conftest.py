@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from budget import Budget
 from lurking.data.table import Table
 from lurking.graph.dag import Dag
 from lurking.inference.problem import ENGINES, Problem
@@ -21,6 +22,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Budget.read(is_long=config.option.markexpr == "long"), "budget")
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,10 @@ def test_the_command_and_the_module_are_one(folder, command):
     assert (code, err) == (0, "")
     expected = lk.score(MODEL, lk.read("survey.csv"), "vb", seed=0)
     assert json.loads(out)["results"][0]["scores"][-1]["log_z"] == pytest.approx(expected.log_z, rel=1e-12)
-    code, out, err = finish([*command, "score", "nowhere.csv", "--model", MODEL])
+
+
+def test_an_error_is_one_line_on_stderr(folder):
+    code, out, err = finish([COMMAND, "score", "nowhere.csv", "--model", MODEL])
     assert (code, out) == (2, "")
     assert err.startswith("lurking: error: ")
     assert len(err.splitlines()) == 1

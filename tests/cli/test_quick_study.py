@@ -2,9 +2,12 @@
 
 import csv
 
+import pytest
+
 from lurking.experiments.beal2006 import study
 
 
+@pytest.mark.long
 def test_the_quick_study(done, folder):
     outcome = done("reproduce", "beal2006", "--quick")
     assert outcome.err == ""

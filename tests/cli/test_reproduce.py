@@ -156,6 +156,7 @@ def test_options_of_the_whole_study(done, folder, small):
     assert "AIS" not in made["times.csv"].read_text()
 
 
+@pytest.mark.long
 def test_all_structures_and_very_short_chains(done, folder, small):
     outcome = done(*WHOLE, "--full", "--draws", 0, "--steps", 1, "--quick")
     assert outcome.err == ""

@@ -8,6 +8,8 @@ as carcinoma.csv, gss82.csv and stouffer_toby.csv:
   stdout (none: not compared). With ``2>&1`` stderr counts too and the command may fail; without it, it must succeed.
   ``$ echo $?`` prints the last exit code, ``$ cat FILE`` shows a file and ``$ cat > FILE <<END`` writes one.
 - Blanks at the end of a line and empty lines at the end of a block do not count.
+- The line ``<!-- long -->`` above a python block leaves it and its output to `make test-long`; what follows must not
+  need it.
 
 ``python tests/docs/test_documentation.py PAGE...`` writes the actual output into the pages.
 """
@@ -39,6 +41,7 @@ NOT_RUN = {"pip", "make", "git", "python", "python3", "cd", "source", "mkdocs"}
 
 FENCE = re.compile(r"^```(\w*)\s*$")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+LONG = "<!-- long -->"
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Block:
     lines: tuple[str, ...]
     begin: int
     above: str
+    is_long: bool = False
 
     @property
     def text(self) -> str:
@@ -57,18 +61,21 @@ class Block:
 
 def blocks_of(lines):
     """Return the fenced blocks of a page, and the lines outside of them."""
-    blocks, outside, above = [], [], ""
+    blocks, outside, above, is_long = [], [], "", False
     position = 0
     while position < len(lines):
         opening = FENCE.match(lines[position])
         if opening is None:
             outside.append(lines[position])
             above = above if not lines[position].strip() else ""
+            is_long = lines[position].strip() == LONG or (is_long and not lines[position].strip())
             position += 1
             continue
         closing = next((i for i in range(position + 1, len(lines)) if lines[i].rstrip() == "```"), None)
         assert closing is not None, f"the block in line {position + 1} is not closed"
-        blocks.append(Block(opening[1], tuple(lines[position + 1 : closing]), position + 1, above))
+        # What a long block prints is long too.
+        is_long = is_long and (not above or opening[1] == "text")
+        blocks.append(Block(opening[1], tuple(lines[position + 1 : closing]), position + 1, above, is_long))
         above = opening[1]
         position = closing + 1
     return blocks, outside
@@ -137,14 +144,16 @@ def run_console(block):
         yield "\n".join(shown), actual
 
 
-def outputs_of(page):
-    """Run a page in the current directory; yield (block, line index of what is shown, shown, actual)."""
+def outputs_of(page, with_long=True):
+    """Run a page in the current directory; yield (block, what is shown, actual), long blocks only if wanted."""
     for name in BUNDLED:
         content = resources.files("lurking.data").joinpath("bundled", name).read_text(encoding="utf-8")
         Path(name).write_text(content, encoding="utf-8")
     namespace = {"__name__": "__main__"}
     printed = ""
     for block in blocks_of(page.read_text(encoding="utf-8").splitlines())[0]:
+        if block.is_long and not with_long:
+            continue
         if block.language == "python":
             printed = run_python(page, block, namespace)
         elif block.language == "text":
@@ -163,8 +172,45 @@ def page_name(page):
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for block, shown, actual in outputs_of(page, with_long=False):
+        assert trimmed(shown) == trimmed(actual), f"{page_name(page)}, block in line {block.begin}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", [page for page in PAGES if LONG in page.read_text(encoding="utf-8")], ids=page_name)
+def test_long_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for block, shown, actual in outputs_of(page):
         assert trimmed(shown) == trimmed(actual), f"{page_name(page)}, block in line {block.begin}"
+
+
+def test_only_marked_blocks_and_what_they_print_are_long():
+    page = f"""{LONG}
+
+```python
+print(1)
+```
+
+```text
+1
+```
+
+```python
+print(2)
+```
+
+{LONG}
+```python
+print(3)
+```
+
+words
+
+```text
+4
+```
+"""
+    assert [block.is_long for block in blocks_of(page.splitlines())[0]] == [True, True, False, True, False]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -68,6 +68,7 @@ def test_scores_of_the_mode_over_logits(class136):
             assert scores[name].log_z == pytest.approx(value, rel=1e-12), name
 
 
+@pytest.mark.long
 def test_exact_posterior_over_structures(class136):
     structures = class136["structures"]
     models = {str(k): dag_of(structure) for k, structure in enumerate(structures)}
@@ -80,6 +81,13 @@ def test_exact_posterior_over_structures(class136):
         assert candidate.corrected_probability == pytest.approx(candidate.probability, rel=1e-12)
     assert math.fsum(candidate.probability for candidate in posterior) == pytest.approx(1.0, rel=1e-12)
     assert posterior.best.name == str(class136["best_index_exact"])
+
+
+def test_exact_evidence_of_every_eighth_structure(class136):
+    table = table_of(class136)
+    for structure in class136["structures"][::8]:
+        value = lk.score(dag_of(structure), table, "exact", prune=False).log_z
+        assert value == pytest.approx(structure["log_evidence"], rel=1e-12)
 
 
 def test_barren_hidden_nodes_do_not_change_the_exact_evidence(class136):

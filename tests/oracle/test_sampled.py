@@ -12,7 +12,7 @@ from lurking.learn.loop import Status
 WAYS = {
     "populations, variational": ("ais", {"steps": 32, "particles": 16, "passes": 100_000}),
     "prior": ("ais", {"path": "prior", "steps": 200, "chains": 100}),
-    "parameters": ("ais", {"path": "parameters", "steps": 400, "chains": 100, "sweep": "family"}),
+    "parameters": ("ais", {"path": "parameters", "steps": 300, "chains": 60, "sweep": "family"}),
     "completions": ("ais", {"path": "completions", "steps": 60, "chains": 100}),
     "chib": ("chib", {"draws": 1000}),
 }

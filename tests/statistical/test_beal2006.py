@@ -14,6 +14,7 @@ from lurking.experiments.beal2006.contenders import contenders
 from lurking.experiments.beal2006.study import Config, run, seeded
 from lurking.runtime.store import Store
 
+pytestmark = pytest.mark.long
 SIZES = (640, 2560)
 
 

@@ -94,11 +94,12 @@ OF_PATH = {
 def test_an_option_of_another_path_is_refused(option, path):
     value, paths = OF_PATH[option]
     few = {} if option == "temperatures" else {"steps": 4}
+    few |= {} if path == "variational" or option == "chains" else {"chains": 8}
     if path in paths:
         assert np.isfinite(lk.score(MODELS[0], TABLE, "ais", path=path, restarts=2, **few, **{option: value}).log_z)
         return
     with pytest.raises(OptionError, match="has no meaning with") as caught:
-        lk.score(MODELS[0], TABLE, "ais", path=path, **few, **{option: value})
+        lk.score(MODELS[0], TABLE, "ais", path=path, **{option: value})
     text = str(caught.value)
     assert text.startswith(f"{option}={value!r} has no meaning with path={path!r}; leave it out, or use it with ")
     assert text.endswith(" or ".join(f"path={own!r}" for own in paths))

@@ -355,6 +355,7 @@ with Store(Path(sys.argv[1])) as store:
 """
 
 
+@pytest.mark.long
 def test_killed_again_and_again_it_comes_to_the_same(tiny, tmp_path):
     study, _ = tiny
     path, here = tmp_path / "kept.sqlite", str(Path(__file__).parent)

@@ -131,16 +131,16 @@ def test_all_completions_together_are_the_evidence(model):
     ],
 )
 def test_long_runs_visit_completions_by_their_probability(model, weights, prune, temperature):
-    """Pearson's χ² of 20 000 visits, some sweeps apart, against p(s, y|m)^τ of every completion."""
+    """Pearson's χ² of 8000 visits, some sweeps apart, against p(s, y|m)^τ of every completion."""
     rows = [row for row, weight in zip(ROWS, weights, strict=False) if weight]
     problem = lk.Problem(model, table_of(rows, [weight for weight in weights if weight]), 0.8, prune=prune)
     program, pseudo, copies = compiled(problem)
     _, scores = all_completions(problem)
-    expected = 20_000 * np.exp(temperature * scores - logsumexp(temperature * scores))
+    expected = 8000 * np.exp(temperature * scores - logsumexp(temperature * scores))
     tally, states = empty_completion(program, pseudo)
     generator, sizes = np.random.default_rng(5), [len(row) for row in copies]
     visits = np.zeros(len(scores))
-    for _ in range(20_000):
+    for _ in range(8000):
         for _ in range(6):
             sweep(program, tally, states, temperature, generator)
         visits[np.ravel_multi_index(tuple(states), sizes)] += 1
@@ -188,7 +188,7 @@ def statistics_of(codes):
     return np.square(numbers, dtype=float)
 
 
-@pytest.mark.parametrize("model", ["s[2] -> a b c", "s[2] -> a b; t[2] -> b c"])
+@pytest.mark.parametrize("model", ["s[2] -> a b; t[2] -> b c", pytest.param("s[2] -> a b c", marks=pytest.mark.long)])
 def test_geweke(model):
     """θ | s, y, then y | s, θ, then sweeps of s | y leave the joint law as it is (Geweke 2004).
 

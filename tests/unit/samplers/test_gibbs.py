@@ -49,11 +49,11 @@ def test_hidden_states_are_exchangeable_in_the_long_run():
     assert np.isfinite(draws.log_theta).all()
 
 
-@pytest.mark.parametrize("model", ["s[2] -> a b c", "s[2] -> a b; t[2] -> b c"])
+@pytest.mark.parametrize("model", ["s[2] -> a b; t[2] -> b c", pytest.param("s[2] -> a b c", marks=pytest.mark.long)])
 def test_geweke(model):
     """Drawing θ | y by a sweep and y | θ anew in turn leaves the prior of θ as it is (Geweke 2004)."""
     rng = np.random.default_rng(0)
-    n, rounds = 6, 5000
+    n, rounds = 6, 3000
     rows = rng.integers(0, 2, (n, 3))
     layout = lk.Problem(model, lk.Table.from_rows(rows.tolist(), list("abc"), levels=LEVELS)).layout
     theta = layout.normalise(rng.standard_gamma(np.full(layout.size, 1.5)))

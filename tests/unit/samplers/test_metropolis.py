@@ -27,6 +27,7 @@ MODELS = [
     "a -> b -> c",
 ]
 SWEEPS = ["joint", "family"]
+LONG = pytest.mark.long
 
 FRACTIONS = [((0, 1), 0.5), ((None, 1), 1.5), ((1, 0), 0.7), ((None, 0), 2.3), ((1, 1), 3.0)]
 
@@ -60,16 +61,16 @@ def test_the_mean_weight_is_the_evidence(model, sweep):
     problem = lk.Problem(model, TABLE, 0.8)
     exact = lk.score(model, TABLE, "exact", prior=0.8).log_z
     chains = anneal_parameters(
-        problem, schedule(40), np.random.SeedSequence(1).spawn(2000), sweep=sweep, strength=(8.0, 1.0)
+        problem, schedule(40), np.random.SeedSequence(1).spawn(1000), sweep=sweep, strength=(8.0, 1.0)
     )
     error = relative_error(chains.log_weights)
-    assert error < 0.1
+    assert error < 0.14
     assert log_mean(chains.log_weights) == pytest.approx(exact, abs=4.0 * error)
-    assert chains.log_weights.mean() <= exact + 4.0 * chains.log_weights.std() / math.sqrt(2000)
+    assert chains.log_weights.mean() <= exact + 4.0 * chains.log_weights.std() / math.sqrt(1000)
     assert np.nanmin(chains.acceptance.mean(axis=0)) > 0.05
 
 
-@pytest.mark.parametrize("sweep", SWEEPS)
+@pytest.mark.parametrize("sweep", [pytest.param("joint", marks=LONG), "family"])
 def test_fractional_weights_by_quadrature(sweep):
     """Evidence, thermodynamic integral and WBIC of a problem whose parameters can be integrated on a grid."""
     problem, moves = fractional_problem(), {"sweep": sweep, "strength": (8.0, 1.0)}
@@ -114,9 +115,18 @@ def completed_moments(model, prior):
     return first / total, second / total
 
 
-@pytest.mark.parametrize("floor", [1e-3, 0.5])
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("temperature", "sweep", "floor"),
+    [
+        (0.0, "joint", 0.5),
+        (1.0, "family", 1e-3),
+        *(
+            pytest.param(*case, marks=LONG)
+            for case in itertools.product([0.0, 1.0], SWEEPS, [1e-3, 0.5])
+            if case not in ((0.0, "joint", 0.5), (1.0, "family", 1e-3))
+        ),
+    ],
+)
 def test_long_chains_have_the_moments_of_prior_and_posterior(temperature, sweep, floor):
     model, prior = "a -> b -> c", 0.9
     walk = Walk(lk.Problem(model, TABLE, prior, prune=False), sweep, (4.0, 1.0), floor)
@@ -132,8 +142,15 @@ def test_long_chains_have_the_moments_of_prior_and_posterior(temperature, sweep,
         assert np.all(np.abs(sample.mean(axis=0) - expected) < 4.0 * error)
 
 
-@pytest.mark.parametrize("sweep", SWEEPS)
-@pytest.mark.parametrize("model", ["s[2] -> a b c", "s[2] -> a b; t[2] -> b c"])
+@pytest.mark.parametrize(
+    ("model", "sweep"),
+    [
+        ("s[2] -> a b c", "joint"),
+        ("s[2] -> a b; t[2] -> b c", "family"),
+        pytest.param("s[2] -> a b c", "family", marks=LONG),
+        pytest.param("s[2] -> a b; t[2] -> b c", "joint", marks=LONG),
+    ],
+)
 def test_joint_distribution(model, sweep):
     """θ from the prior, y | θ, then θ' by steps at τ = 1 given y: (θ', y) has the law of (θ, y) (Geweke 2004)."""
     generator, n, rounds = np.random.default_rng(0), 12, 800

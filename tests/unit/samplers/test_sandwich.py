@@ -48,7 +48,11 @@ def draws_of(problem, count):
     return np.ascontiguousarray(drawn.reshape(count, -1))
 
 
-@pytest.mark.parametrize("model", MODELS)
+# Two of the five are left to the long tests.
+MOST = [pytest.param(model, marks=[pytest.mark.long] if place in (0, 3) else []) for place, model in enumerate(MODELS)]
+
+
+@pytest.mark.parametrize("model", MOST)
 def test_the_mean_of_one_over_the_reverse_weight_is_one_over_the_evidence(model):
     """To within four standard errors, on short and longer schedules, from the prior and from a variational start."""
     problem = lk.Problem(model, TABLE, 0.8)
@@ -66,7 +70,7 @@ def test_the_mean_of_one_over_the_reverse_weight_is_one_over_the_evidence(model)
             assert values.mean() >= exact - 4.0 * values.std() / math.sqrt(len(values))
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", MOST)
 def test_aliases_are_shared_exactly_in_reverse(model):
     problem = lk.Problem(model, TABLE, 0.8)
     exact = lk.score(model, TABLE, "exact", prior=0.8).log_z
@@ -108,7 +112,9 @@ def test_the_whole_way_from_the_prior_is_exact():
     assert np.std(ratios) / math.sqrt(len(ratios)) < 0.1
 
 
-@pytest.mark.parametrize("model", ["s[2] -> a b c d", "s[2] -> a b c; t[2] -> c d"])
+@pytest.mark.parametrize(
+    "model", ["s[2] -> a b c d", pytest.param("s[2] -> a b c; t[2] -> c d", marks=pytest.mark.long)]
+)
 def test_the_sandwich_holds_the_exact_value_in_mean(model):
     """Over 16 cases, to within three standard errors of the differences."""
     below, above = [], []

@@ -51,7 +51,10 @@ def found():
     return lk.search(one_cause(), **OPTIONS)
 
 
-@pytest.mark.parametrize("table", [one_cause(), nearly_tied()], ids=["one cause", "nearly tied"])
+@pytest.mark.parametrize(
+    "table",
+    [pytest.param(one_cause(), id="one cause"), pytest.param(nearly_tied(), id="nearly tied", marks=pytest.mark.long)],
+)
 def test_a_store_gives_everything_back(tmp_path, table, monkeypatch):
     alone = lk.search(table, **OPTIONS)
     with Store(tmp_path / "search.sqlite") as store:

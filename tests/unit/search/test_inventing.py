@@ -174,8 +174,8 @@ def test_the_structure_prior_decides_and_is_told():
 
 def test_two_attitudes_need_two_causes_where_answers_are_indicators():
     tables = {"g": [[0.5, 0.5]], "h": [[0.75, 0.25], [0.25, 0.75]]}
-    table = drawn("g[2] -> a b h; h[2] -> c d", tables, 2000)
-    found = lk.search(table, "auto", seed=0, target=0.5, indicators=True)
+    table = drawn("g[2] -> a b h; h[2] -> c d", tables, 1000)
+    found = lk.search(table, "auto", seed=0, target=1.0, indicators=True)
     groups = {frozenset(found.best.children(name)) - {*found.best.hidden} for name in found.best.hidden}
     assert groups == {frozenset("ab"), frozenset("cd")}
     assert found.posterior.hidden_probabilities()[1] < 0.1
