@@ -367,7 +367,8 @@ def test_finished_chains_are_kept_and_called_what_they_are(interrupted_chain, pa
     assert "estimate from the finished chains" in ais["status_sentence"]
     expected = lk.score(MODEL, lk.read("survey.csv", unique=True), "ais", path=path, steps=200, chains=4, seed=0)
     assert ais["log_z"] == pytest.approx(expected.log_z, rel=1e-12)
-    assert ais["std_error"] == pytest.approx(expected.std_error, rel=1e-9)
+    assert expected.nominal_error > 0.0
+    assert ais["std_error"] is None  # the diagnostics of a sampler that was stopped have not agreed
 
 
 def test_one_finished_chain_has_no_standard_error_in_json(interrupted_chain):

@@ -95,7 +95,8 @@ def test_the_outcome_is_complete(name):
     assert math.isfinite(evidence.log_z)
     assert isinstance(evidence.status, Status)
     if name in SAMPLED:
-        assert evidence.std_error > 0.0
+        assert evidence.nominal_error > 0.0
+        assert evidence.std_error == (None if evidence.status is Status.UNTRUSTED else evidence.nominal_error)
         assert evidence.status in (Status.SAMPLED, Status.BUDGET, Status.UNTRUSTED)
         exact = lk.score(MODEL, HIDDEN, "exact").log_z
         if evidence.kind is Kind.ESTIMATE and evidence.status is Status.SAMPLED:

@@ -232,13 +232,12 @@ def print_comparison(title: str, comparison: Comparison) -> None:
 
 
 def _with_error(evidence: Evidence) -> str:
-    error = "" if evidence.std_error is None else f" ± {out.number(evidence.std_error, 2)}"
-    return out.number(evidence.log_z, 2) + error
+    return evidence.with_error(2)
 
 
 def _ranges(posterior: StructurePosterior) -> dict[str, str]:
     """Return {model: range of its probability} where sampled values leave one, else nothing."""
-    if all(candidate.evidence.std_error is None for candidate in posterior):
+    if all(candidate.evidence.nominal_error is None for candidate in posterior):
         return {}
     pairs = zip(posterior, posterior.ranges, strict=True)
     return {c.name: f"{out.probability(low)}–{out.probability(high)}" for c, (low, high) in pairs}

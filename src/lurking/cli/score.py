@@ -160,7 +160,7 @@ class Result:
         """Take the outcome of one score."""
         if isinstance(outcome, Evidence):
             # A sampled value stands on the chains that were finished; a climb that was cut short is none.
-            if outcome.status is not Status.INTERRUPTED or outcome.std_error is not None:
+            if outcome.status is not Status.INTERRUPTED or outcome.nominal_error is not None:
                 self.evidences.append(outcome)
         else:
             self.refusals[name] = outcome
@@ -180,7 +180,7 @@ class Result:
                 evidence.method,
                 evidence.kind.value,
                 out.number(evidence.log_z),
-                "" if evidence.std_error is None else out.number(evidence.std_error),
+                _error(evidence),
                 out.number(evidence.log_aliases),
                 out.number(evidence.corrected),
                 evidence.status.name.lower(),
@@ -189,6 +189,13 @@ class Result:
         ]
         title = f"ln p(data | structure) in nats, prior {self.word}; higher is better"
         header = ["score", "kind", "ln p", "±", "ln S", "ln p + ln S", "status"]
-        if all(evidence.std_error is None for evidence in self.evidences):
+        if not any(_error(evidence) for evidence in self.evidences):
             header, rows = header[:3] + header[4:], [row[:3] + row[4:] for row in rows]
         out.print_table(title, header, rows, left=2)
+
+
+def _error(evidence: Evidence) -> str:
+    """Return the standard error as a cell of a table, `?` for a value that is not trusted."""
+    if not evidence.is_trusted:
+        return "?"
+    return "" if evidence.std_error is None else out.number(evidence.std_error)

@@ -75,7 +75,7 @@ def _print_posterior(posterior: StructurePosterior, best: Dag, prior: StructureP
     if kept is not None and kept is not ranked[0]:
         out.say(f"* is kept: {why_not_first(kept, ranked[0])}")
     if any(candidate.evidence.status is Status.UNTRUSTED for candidate in ranked):
-        out.say("untrusted: the diagnostics of the sampler disagree, and the standard error is too small")
+        out.say("untrusted: the diagnostics of the sampler disagree, and the value may be far off")
 
 
 def _wrapped(name: str, mark: str) -> str:

@@ -27,6 +27,10 @@ class Kind(StrEnum):
     ESTIMATE = "estimate"
 
 
+NOMINAL_ERROR = "nominal_error"
+"""Key of `Evidence.info` for the error of a value that is not trusted."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """ln p(y|m), or an approximation to it: natural log, nats, higher is better, all constants kept.
@@ -36,7 +40,7 @@ class Evidence:
     log_z : the value; never includes ln S.
     log_aliases : ln S over the hidden nodes with an observed descendant, for scores that see one of S equivalent
         modes; 0 for exact and sampled values, which see all of them, and by convention for map-likelihood and mled.
-    std_error : standard error of `log_z` for sampled values, else None.
+    std_error : standard error of `log_z` for sampled values, else None; always None for a value that is not trusted.
     kind : exact, lower_bound, asymptotic, plug_in or estimate.
     method : name of the score.
     parts : the terms whose combination is `log_z`.
@@ -59,6 +63,22 @@ class Evidence:
                 f"{self.method} has no finite value here ({self.log_z}): {self._parts_text()}; "
                 "a probability of exactly 0 is the usual cause, use at='map'"
             )
+        if self.status in (Status.UNTRUSTED, Status.INTERRUPTED) and self.std_error is not None:
+            object.__setattr__(self, "info", {**self.info, NOMINAL_ERROR: self.std_error})
+            object.__setattr__(self, "std_error", None)
+
+    @property
+    def is_trusted(self) -> bool:
+        """False if the diagnostics of a sampled value disagree, or if it was interrupted before they could agree."""
+        return self.status is not Status.UNTRUSTED and NOMINAL_ERROR not in self.info
+
+    @property
+    def nominal_error(self) -> float | None:
+        """The error that the sampler reports, trusted or not; None for values that are not sampled.
+
+        Do not use it as a standard error: for a value that is not trusted it may be too small by orders of magnitude.
+        """
+        return self.info.get(NOMINAL_ERROR) if self.std_error is None else self.std_error
 
     @property
     def corrected(self) -> float:
@@ -79,9 +99,19 @@ class Evidence:
     def _parts_text(self) -> str:
         return ", ".join(f"{name} = {value:.6g}" for name, value in self.parts.items())
 
+    def with_error(self, digits: int) -> str:
+        """Return the value with its standard error: `-1.20 ± 0.10`, or `-1.20 ± ?` if not trusted."""
+        if not self.is_trusted:
+            return f"{self.log_z:.{digits}f} ± ?"
+        error = "" if self.std_error is None else f" ± {self.std_error:.{digits}f}"
+        return f"{self.log_z:.{digits}f}{error}"
+
     def __str__(self) -> str:
-        error = "" if self.std_error is None else f" ± {self.std_error:.3g}"
-        return f"{self.method}: ln p(y|m) = {self.log_z:.4f}{error} ({self.kind.value}), + ln S = {self.corrected:.4f}"
+        error, doubt = "" if self.std_error is None else f" ± {self.std_error:.3g}", ""
+        if not self.is_trusted:
+            error, doubt = " ± ?", ", not trusted"
+        value = f"{self.log_z:.4f}{error} ({self.kind.value}{doubt})"
+        return f"{self.method}: ln p(y|m) = {value}, + ln S = {self.corrected:.4f}"
 
 
 ScoreFunction = Callable[..., Evidence]

@@ -58,7 +58,7 @@ class Workbench:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Evidence of one structure on one data set by the variational path of `ais`."""
+    """Evidence of one structure on one data set by the variational path of `ais`; see `Evidence.nominal_error`."""
 
     log_z: float
     std_error: float
@@ -68,3 +68,8 @@ class Sampled:
     def is_trusted(self) -> bool:
         """Whether its own diagnostics call it right within its standard error."""
         return self.status not in (Status.UNTRUSTED.name, Status.INTERRUPTED.name)
+
+    @property
+    def error_cell(self) -> str:
+        """The standard error for a table; nothing for a value that is not trusted."""
+        return repr(self.std_error) if self.is_trusted else ""

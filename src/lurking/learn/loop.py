@@ -44,7 +44,7 @@ class Status(Enum):
     BUDGET = "the budget was spent before the target was reached"
     CLOSED_FORM = "closed form: nothing that matters is unobserved"
     SAMPLED = "sampled: the standard error asked for was reached and the diagnostics agree"
-    UNTRUSTED = "the diagnostics disagree: do not trust the standard error; raise the budget"
+    UNTRUSTED = "the diagnostics disagree: the value may be far off and has no standard error; raise the budget"
     SINGULAR = "the curvature has directions that are flat, fall or end at a boundary; they are left out of the value"
     LOCAL_OPTIMUM = "no single move raises the score, from any of the starts"
     OPTIMUM = "no structure has a higher score: all of them were considered"

@@ -42,7 +42,8 @@ class References:
     bic: float
     log_aliases: float
     estimate: float
-    std_error: float
+    std_error: float | None
+    """None if the estimate is not trusted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,10 +177,11 @@ def table_text(figure: Figure6) -> str:
 
 def _reference_lines(figure: Figure6) -> list[str]:
     references, traces = figure.references, figure.traces
+    error = "not trusted" if references.std_error is None else f"{references.std_error:.2f}"
     rows = [
         ["VB bound", f"{references.bound:.2f}", ""],
         ["BIC", f"{references.bic:.2f}", ""],
-        ["ais, standard error", f"{references.estimate:.2f}, {references.std_error:.2f}", ""],
+        ["ais, standard error", f"{references.estimate:.2f}, {error}", ""],
     ]
     for name, label in (("bic", "BIC"), ("bound", "the VB bound")):
         level = getattr(references, name)
@@ -277,7 +279,8 @@ def _legend_below(axes: Axes, columns: int) -> None:
 
 def _scale_around_estimate(axes: Axes, references: References) -> None:
     """Measure ln p̂ from the estimate, as it is near by and in logarithms far away: short chains are hundreds below."""
-    axes.axhspan(-references.std_error, references.std_error, color=PALETTE[3], alpha=0.35, linewidth=0.0)
+    if references.std_error is not None:
+        axes.axhspan(-references.std_error, references.std_error, color=PALETTE[3], alpha=0.35, linewidth=0.0)
     axes.axhline(0.0, color=PALETTE[3], linewidth=1.6, zorder=4, label="ais, standard error")
     axes.set_yscale("symlog", linthresh=10.0, linscale=1.0)
     limits = axes.get_ylim()

@@ -26,6 +26,8 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     ),
 }
 """Upper ends of the classes of a Bayes factor: Kass & Raftery (1995, section 3.2), and Jeffreys (1961, appendix B)."""
+UNKNOWN = "unknown"
+"""The strength of a factor of values that are not trusted."""
 UNBOUND = frozenset({Kind.EXACT, Kind.ESTIMATE})
 """Kinds that may stand side by side: neither is low by construction."""
 
@@ -40,7 +42,8 @@ def are_mixed(kinds: Iterable[Kind]) -> bool:
 class BayesFactor:
     """p(y | first) / p(y | second); the prior over structures takes no part.
 
-    `std_error` is that of `log_factor`, √(s₁² + s₂²) of independent sampled values, None where neither is sampled.
+    `std_error` is that of `log_factor`, √(s₁² + s₂²) of independent sampled values. It is None where neither is
+    sampled, and where `is_trusted` is False: how far off the factor is, is not known then.
     """
 
     first: str
@@ -50,6 +53,8 @@ class BayesFactor:
     kinds: tuple[Kind, Kind]
     is_settled: bool = True
     """False if the starts of one of the fits do not agree, so that more starts may change the factor."""
+    is_trusted: bool = True
+    """False if one of the values is not trusted."""
 
     @classmethod
     def between(cls, first: str, of_first: Evidence, second: str, of_second: Evidence) -> BayesFactor:
@@ -57,7 +62,10 @@ class BayesFactor:
         errors = [evidence.std_error for evidence in (of_first, of_second) if evidence.std_error is not None]
         error = math.hypot(*errors) if errors and first != second else None
         is_settled = all(evidence.is_settled is not False for evidence in (of_first, of_second))
-        return cls(first, second, of_first.log_z - of_second.log_z, error, (of_first.kind, of_second.kind), is_settled)
+        is_trusted = first == second or (of_first.is_trusted and of_second.is_trusted)
+        kinds = (of_first.kind, of_second.kind)
+        log_factor = of_first.log_z - of_second.log_z
+        return cls(first, second, log_factor, error if is_trusted else None, kinds, is_settled, is_trusted)
 
     @property
     def factor(self) -> float:
@@ -77,10 +85,13 @@ class BayesFactor:
     def strength(self, scale: str = "kass-raftery") -> str:
         """Return how strong the evidence for `favours` is, in the words of a scale.
 
-        Where two standard errors reach over the end of a class, both words stand there.
+        Where two standard errors reach over the end of a class, both words stand there; "unknown" where a value is
+        not trusted.
         """
         if scale not in SCALES:
             raise UnknownNameError("scale of Bayes factors", scale, SCALES)
+        if not self.is_trusted:
+            return UNKNOWN
         size, reach = abs(self.log_factor), 2.0 * (self.std_error or 0.0)
         weakest, strongest = (_word(scale, max(0.0, value)) for value in (size - reach, size + reach))
         return weakest if weakest == strongest else f"{weakest} to {strongest}"
@@ -95,9 +106,11 @@ class BayesFactor:
 
     def __str__(self) -> str:
         error = "" if self.std_error is None else f" ± {self.std_error:.2g}"
+        error = error if self.is_trusted else " ± ?"
         factor = f"{self.factor:.3g}" if self.log_factor < 709.0 else f"e^{self.log_factor:.0f}"
         doubt = " (the two values differ in kind)" if self.is_mixed else ""
         doubt += "" if self.is_settled else " (not settled: more starts may change it)"
+        doubt += "" if self.is_trusted else " (not trusted: one of the values may be far off)"
         return (
             f"{self.first!r} against {self.second!r}: Bayes factor {self.bound_in_words}{factor} "
             f"(ln B = {self.log_factor:.2f}{error}); evidence for {self.favours!r}: {self.strength()}{doubt}"

@@ -145,7 +145,7 @@ class Comparison:
             columns[f"{score}_log_bayes_factor"] = [c.evidence.log_z - best.evidence.log_z for c in posterior]
         if self.sampled:
             columns["contends"] = [c.is_contending for c in self.posterior]
-        if any(candidate.evidence.std_error is not None for candidate in self.posterior):
+        if any(candidate.evidence.nominal_error is not None for candidate in self.posterior):
             columns["probability_low"] = self.posterior.ranges[:, 0].tolist()
             columns["probability_high"] = self.posterior.ranges[:, 1].tolist()
         return pandas_frame(columns)
@@ -262,7 +262,7 @@ def _scored(
 
 def _with_error(evidence: Evidence) -> str:
     """Return the value, with its standard error where it has one."""
-    return f"{evidence.log_z:.3f}" if evidence.std_error is None else f"{evidence.log_z:.2f} ± {evidence.std_error:.2f}"
+    return f"{evidence.log_z:.3f}" if evidence.nominal_error is None else evidence.with_error(2)
 
 
 def _no_effect(name: str, states: int, dags: list[Dag]) -> str:

@@ -253,10 +253,11 @@ def _differences(edges: frozenset[str], others: frozenset[str]) -> str:
 def why_not_first(kept: Candidate, first: Candidate) -> str:
     """Say why a structure is kept though another one that was judged has a higher value."""
     ahead = first.log_prior + first.evidence.log_z - kept.log_prior - kept.evidence.log_z
-    needed = MARGIN * math.hypot(first.evidence.std_error or 0.0, kept.evidence.std_error or 0.0)
-    if ahead <= needed:
+    needed = MARGIN * math.hypot(first.evidence.nominal_error or 0.0, kept.evidence.nominal_error or 0.0)
+    is_trusted = first.evidence.is_trusted and kept.evidence.is_trusted
+    if ahead <= needed and is_trusted:
         return f"the first row is ahead by {ahead:.2f} nats, and two standard errors are {needed:.2f}"
-    if Status.UNTRUSTED in (first.evidence.status, kept.evidence.status):
+    if not is_trusted:
         return f"the first row is ahead by {ahead:.2f} nats, and a value here is not to be trusted"
     if first.evidence.log_z <= kept.evidence.log_z:
         return "the first row is ahead by its prior probability alone"
@@ -267,7 +268,7 @@ def value_of(evidence: Evidence) -> str:
     """Return the value with its error, and whether it is exact, sampled, not to be trusted, or a bound."""
     if evidence.kind is Kind.LOWER_BOUND:
         return f"{evidence.log_z:.2f} at least"
-    if not evidence.std_error:
+    if not evidence.nominal_error:
         return f"{evidence.log_z:.2f} exact"
     how = "untrusted" if evidence.status is Status.UNTRUSTED else "sampled"
-    return f"{evidence.log_z:.2f} ± {evidence.std_error:.2f} {how}"
+    return f"{evidence.with_error(2)} {how}"

@@ -196,7 +196,7 @@ class Judge:
     def _keep(self, structure: Dag, effort: _Effort, evidence: Evidence) -> None:
         key = self._key(structure, effort)
         if self.store is not None and key is not None:
-            content = {"log_z": evidence.log_z, "std_error": evidence.std_error}
+            content = {"log_z": evidence.log_z, "std_error": evidence.nominal_error}
             self.store.put(key, content | {"kind": evidence.kind.value, "status": evidence.status.name})
 
 
@@ -207,7 +207,7 @@ def _rightly_named(evidence: Evidence) -> Evidence:
 
 def is_far_below(rough: Evidence, rival: Evidence) -> bool:
     """Whether a rough value is so far below a rival that a better one would not change the order."""
-    margin = FAR + 4.0 * math.hypot(rough.std_error or 0.0, rival.std_error or 0.0)
+    margin = FAR + 4.0 * math.hypot(rough.nominal_error or 0.0, rival.nominal_error or 0.0)
     if Status.UNTRUSTED in (rough.status, rival.status):
         margin += 2.0 * UNTRUSTED_MARGIN
     return rough.log_z < rival.log_z - margin
@@ -221,7 +221,7 @@ def is_better(candidate: Evidence, current: Evidence, log_odds: float = 0.0) -> 
     """
     if Kind.LOWER_BOUND in (candidate.kind, current.kind):
         return False
-    margin = MARGIN * math.hypot(candidate.std_error or 0.0, current.std_error or 0.0)
+    margin = MARGIN * math.hypot(candidate.nominal_error or 0.0, current.nominal_error or 0.0)
     if Status.UNTRUSTED in (candidate.status, current.status):
         margin = max(margin, UNTRUSTED_MARGIN)
     if Status.INTERRUPTED in (candidate.status, current.status):

@@ -137,11 +137,12 @@ class StructurePosterior:
 
         Every log_z is drawn `draws` times from a normal distribution with its standard error (none: as it is),
         independently but for structures of one class with one value, which share it, and p(m | y) normalised each time.
-        An error that is inf or nan is not known, and leaves the probability anywhere between 0 and 1.
+        An error that is inf or nan, or that of a value that is not trusted, is not known, and leaves the probability
+        anywhere between 0 and 1.
         """
         check_whole("draws", draws, 1)
         plain = self.probabilities
-        errors = np.asarray([candidate.evidence.std_error or 0.0 for candidate in self.candidates])
+        errors = np.asarray([known_error(candidate.evidence) for candidate in self.candidates])
         if not errors.any():
             return read_only(np.column_stack([plain, plain]))
         normal = generators(seed, 1)[0].standard_normal((draws, len(errors)))
@@ -300,6 +301,13 @@ class StructurePosterior:
 
     def __len__(self) -> int:
         return len(self.candidates)
+
+
+def known_error(evidence: Evidence) -> float:
+    """Return the standard error of a value: 0 if it is not sampled, inf if it is sampled and not trusted."""
+    if not evidence.is_trusted:
+        return math.inf
+    return 0.0 if evidence.std_error is None else evidence.std_error
 
 
 def _held(values: FloatArray, contending: np.ndarray, within: float) -> FloatArray:

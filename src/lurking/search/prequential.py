@@ -16,6 +16,7 @@ from lurking.graph.dag import Dag
 from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import seed_sequence
 from lurking.search.compare import Comparison, compare
+from lurking.search.posterior import known_error
 from lurking.types import FloatArray, Frame, IntArray, read_only
 
 PREDICTIVE = ("exact", "cs", "vb", "ais", "chib", "importance", "thermodynamic")
@@ -35,7 +36,7 @@ class Prequential:
     kinds : what each structure's values are; differences of lower bounds bound nothing.
     rows : (C,) numbers of rows, the first one 0, the last one n.
     cumulative : (M, C) the values; the last column is the score of the whole table.
-    std_errors : (M, C) standard errors of sampled values, inf where one is not known; 0 for others.
+    std_errors : (M, C) standard errors of sampled values, inf where one is not known or not trusted; 0 for others.
     is_shuffled : whether rows were taken in a random order instead of that of the table.
     """
 
@@ -130,7 +131,7 @@ def prequential(
             found = compare(named, prefix, scores=[score], seed=seed, rescore=False, **inner)
             _check_all(found, len(named))
         cumulative[:, c] = [row.evidences[score].log_z for row in found.rows]
-        errors[:, c] = [row.evidences[score].std_error or 0.0 for row in found.rows]
+        errors[:, c] = [known_error(row.evidences[score]) for row in found.rows]
     kinds = tuple(row.evidences[score].kind for row in whole.rows)
     return Prequential(tuple(named), tuple(named.values()), score, kinds, counts, cumulative, errors, shuffle)
 

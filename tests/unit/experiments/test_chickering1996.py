@@ -190,7 +190,7 @@ def test_sampled_evidence_is_a_reference_too():
     found = {claim.text: claim for claim in claims(study)}
     bound = found["sampled evidence lies above the variational bound"]
     assert bound.holds is False
-    assert bound.here.startswith("1 of 2 below it; median standard error 0.10; 1 marked untrusted")
+    assert bound.here.startswith("1 of 2 below it; median nominal error 0.10; 1 marked untrusted")
 
 
 def test_claims_can_fail(tiny):

@@ -6,6 +6,7 @@ import pytest
 
 import lurking as lk
 from lurking.errors import UnknownNameError
+from lurking.learn.loop import Status
 from lurking.search.bayes_factors import BayesFactor, are_mixed
 
 
@@ -49,6 +50,15 @@ def test_errors_add_in_squares_and_blur_the_words():
     assert BayesFactor.between("x", exact, "y", exact).std_error is None
     assert BayesFactor.between("x", first, "x", first).std_error is None
     assert factor(0.1, error=math.inf).strength() == "not worth more than a bare mention to very strong"
+
+
+def test_a_value_that_is_not_trusted_leaves_the_strength_unknown():
+    doubted = lk.Evidence(-10.0, 0.0, 0.01, lk.Kind.ESTIMATE, "chib", status=Status.UNTRUSTED)
+    exact = lk.Evidence(-160.0, 0.0, None, lk.Kind.EXACT, "exact")
+    for found in (BayesFactor.between("x", doubted, "y", exact), BayesFactor.between("y", exact, "x", doubted)):
+        assert (found.std_error, found.is_trusted, found.strength()) == (None, False, "unknown")
+        assert "± ?); evidence for 'x': unknown (not trusted: one of the values may be far off)" in str(found)
+    assert BayesFactor.between("y", exact, "y", exact).is_trusted
 
 
 def test_kinds():

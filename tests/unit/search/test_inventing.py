@@ -1,6 +1,7 @@
 """Hidden variables are invented where the evidence speaks for them, and nowhere else."""
 
 import math
+from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
@@ -142,6 +143,16 @@ def test_a_difference_counts_beyond_its_standard_error():
     assert not is_better(sampled(-98.0, 0.3, Status.UNTRUSTED), exact)
     assert is_better(sampled(-96.0, 0.3, Status.UNTRUSTED), exact)
     assert not is_better(sampled(-90.0, 0.3, Status.INTERRUPTED), exact)
+
+
+def test_decisions_weigh_the_nominal_error_of_a_value_that_is_not_trusted():
+    """Its error is not shown, but a wide one must still count for more than the margin of doubt."""
+    exact, wide = Evidence(-100.0, 0.0, 0.0, Kind.EXACT, "ais"), sampled(-95.0, 3.0, Status.UNTRUSTED)
+    assert (wide.std_error, wide.nominal_error) == (None, 3.0)
+    assert not is_better(wide, exact)
+    assert is_better(replace(wide, log_z=-93.0), exact)
+    assert is_far_below(sampled(-115.5, 1.0, Status.UNTRUSTED), exact)
+    assert not is_far_below(sampled(-114.5, 1.0, Status.UNTRUSTED), exact)
 
 
 def test_prior_odds_count_as_evidence_does():

@@ -68,6 +68,18 @@ def test_copies_of_a_sampled_structure_vary_together():
     assert list(twice.ranges[0]) == list(twice.ranges[1])
 
 
+def test_a_value_that_is_not_trusted_leaves_every_probability_open():
+    dags = [lk.Dag.parse(text) for text in ("h[2] -> a b", "a -> b", "a; b")]
+    doubted = replace(evidence(-3.0), std_error=0.01, status=lk.Status.UNTRUSTED)
+    posterior = StructurePosterior.from_evidence("ais", list("xyz"), dags, [doubted, evidence(-50.0), evidence(-53.0)])
+    assert posterior.ranges[0].tolist() == [0.0, 1.0]
+    assert posterior.ranges[1, 0] == 0.0
+    assert posterior.ranges[1, 1] == pytest.approx(1.0 / (1.0 + math.exp(-3.0)))
+    frame = posterior.to_frame()
+    assert frame["std_error"].isna().all()
+    assert frame["evidence_for_best"].tolist()[1:] == ["unknown", "unknown"]
+
+
 def test_shares_of_large_evidence_sum_to_one():
     dags = [lk.Dag.parse(text) for text in ("a -> b", "h[2] -> a b", "a; b")]
     for base in (-105_466.5524, -987_654_321.125):

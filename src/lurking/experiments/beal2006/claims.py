@@ -169,7 +169,7 @@ def _of_reference(study: Study) -> Claim:
     return Claim(
         "sampled evidence lies above the variational bound",
         "AIS of 26 batches: for the vast majority",
-        f"{below:.1f} % below it; median standard error {np.median(errors):.2f}, largest {errors.max():.2f}; "
+        f"{below:.1f} % below it; median nominal error {np.median(errors):.2f}, largest {errors.max():.2f}; "
         f"{doubtful} of {len(sampled)} values are marked untrusted",
         below == 0.0,
     )

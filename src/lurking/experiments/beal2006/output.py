@@ -137,7 +137,7 @@ def _scores_table(study: Study) -> Table:
                 [n, str(contender.dag), contender.dimension, repr(contender.log_aliases)]
                 + [repr(float(columns[name][place])) for name in ("map", *(f"{method}*" for method in CORRECTED))]
                 + [repr(float(columns["ais"][place])) if "ais" in columns else ""]
-                + (["", "", ""] if own is None else [repr(own.log_z), repr(own.std_error), own.status])
+                + (["", "", ""] if own is None else [repr(own.log_z), own.error_cell, own.status])
             )
     header = [
         "n",

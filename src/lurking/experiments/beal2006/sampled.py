@@ -137,7 +137,7 @@ def reference(bench: Bench, pieces: Pieces, setting: Reference) -> list[Sampled]
         options = FitOptions(restarts=10, seed=setting.seed, workers=1, stop=bench.stop, keep_interrupted=True)
         own = {"target": setting.target, "passes": setting.passes}
         found = evaluate(problem, ["ais"], options, own)["ais"]
-        return asdict(Sampled(found.log_z, found.std_error or 0.0, found.status.name))
+        return asdict(Sampled(found.log_z, found.nominal_error or 0.0, found.status.name))
 
     return [Sampled(**one) for one in bench.each("sampled evidence", pieces, "ais", setting, make)]
 

@@ -199,5 +199,5 @@ def _score(problem: Problem, config: Config, stop: StopFlag) -> Scored:
         float(chains.log_weights[0]),
         log_mean(chains.log_weights[:5]),
         0.0 if problem.is_complete else 1.0 - float(chains.acceptance.mean()),
-        {path: (found.log_z, found.std_error or 0.0, found.status.name) for path, found in paths.items()},
+        {path: (found.log_z, found.nominal_error or 0.0, found.status.name) for path, found in paths.items()},
     )

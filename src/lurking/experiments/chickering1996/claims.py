@@ -382,7 +382,7 @@ def _of_sampling(study: Study) -> Iterator[Claim]:
     yield Claim(
         "sampled evidence lies above the variational bound",
         "not computed",
-        f"{below} of {len(every)} below it; median standard error {median(one.std_error for one in every):.2f}; "
+        f"{below} of {len(every)} below it; median nominal error {median(one.std_error for one in every):.2f}; "
         f"{sum(not one.is_trusted for one in every)} marked untrusted",
         below == 0,
     )

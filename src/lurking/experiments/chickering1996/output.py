@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from lurking.experiments.bench import Sampled
 from lurking.experiments.chickering1996 import paper
 from lurking.experiments.chickering1996.claims import APPROXIMATIONS, GOLD, NAMES, claims
 from lurking.experiments.chickering1996.data import FIGURES
@@ -93,7 +94,7 @@ def _scores_table(study: Study) -> Table:
                     [*experiment.case, place + 1, states, experiment.dimension(states)]
                     + [repr(scored.values[column]) for column in COLUMNS]
                     + [scored.has_converged, *scored.statuses.values()]
-                    + (["", "", ""] if own is None else [repr(own.log_z), repr(own.std_error), own.status])
+                    + (["", "", ""] if own is None else [repr(own.log_z), own.error_cell, own.status])
                 )
     header = ["n", "c", "N", "data set", "states", "d", *COLUMNS, "converged", f"status of {GOLD}", "status of laplace"]
     return [*header, "sampled", "standard error", "status"], rows
@@ -174,7 +175,7 @@ def _reality_table(study: Study) -> Table:
             [check.n, check.c, check.complete, check.arcs]
             + [check.selected(column) for column in SHOWN]
             + [check.gain(column) for column in SHOWN]
-            + (["", "", ""] if own is None else [check.sampled_gain, own.std_error, own.status])
+            + (["", "", ""] if own is None else [check.sampled_gain, own.error_cell, own.status])
         )
     return header, rows
 
@@ -296,8 +297,12 @@ def _reality_text(study: Study) -> str:
         rows.append(
             [str(check.n), str(check.c), str(check.selected(GOLD)), f"{check.complete:.1f}", str(check.arcs)]
             + [f"{check.gain(column):.1f}" for column in (GOLD, "laplace", "vb")]
-            + ["" if own is None or gain is None else f"{gain:.1f} ± {own.std_error:.1f}"]
+            + ["" if own is None or gain is None else _with_error(gain, own)]
         )
     header = ["n", "c", "states", "ln p, no hidden variable", "its arcs"]
     header += [f"Δm, {NAMES[column]}" for column in (GOLD, "laplace", "vb")]
     return markdown([*header, "Δm, sampled"], rows)
+
+
+def _with_error(gain: float, sampled: Sampled) -> str:
+    return f"{gain:.1f} ± {sampled.std_error:.1f}" if sampled.is_trusted else f"{gain:.1f} ± ?"

@@ -126,7 +126,7 @@ class Bench(Workbench):
         def make() -> dict[str, Any]:
             options = FitOptions(restarts=10, seed=protocol.seed, workers=1, stop=self.stop, keep_interrupted=True)
             found = evaluate(protocol.problem(states, table), ["ais"], options, own)["ais"]
-            return asdict(Sampled(found.log_z, found.std_error or 0.0, found.status.name))
+            return asdict(Sampled(found.log_z, found.nominal_error or 0.0, found.status.name))
 
         configuration = digest_of(VERSION, protocol.epsilon, own)
         return Task(

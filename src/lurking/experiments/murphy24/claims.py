@@ -167,7 +167,7 @@ def _of_gains(study: Study) -> Iterator[Claim]:
             own = [data.excess(name) for data in sampled]
             words += f"; {name} on {len(own)} sampled data sets {fmean(own):.1f} ± {stdev(own):.1f}"
         errors = [own["ais error"] for data in sampled for own in data.gains.values()]
-        words += f" (standard error of one sampled gain {median(errors):.1f}, at most {max(errors):.1f})"
+        words += f" (nominal error of one sampled gain {median(errors):.1f}, at most {max(errors):.1f})"
     yield Claim(
         "scores do not decompose: both arcs bring more than the sum of what each brings",
         f"LL {beyond['loglik']:+.1f}, CS {beyond['cs']:+.1f} beyond the sum",

@@ -123,7 +123,7 @@ def _measured(
         if is_sampled:  # a sampler draws whole rows, and expected data have fractions of them
             own_options: dict[str, Any] = {"target": config.target, "passes": config.passes}
             sampled = evaluate(problem, ["ais"], options, own_options)["ais"]
-            found["ais"], errors[added] = sampled.log_z, sampled.std_error or 0.0
+            found["ais"], errors[added] = sampled.log_z, sampled.nominal_error or 0.0
         values[added] = found
     first = values[""]
     gained = {added: {name: values[added][name] - first[name] for name in first} for added in ADDED[1:]}

@@ -75,7 +75,7 @@ class EvidenceConfig:
 class Scored:
     """One number of classes on one data set.
 
-    values : {method: ln p(D|K)}, ln K! added to none; errors : {method: standard error}, of sampled values alone.
+    values : {method: ln p(D|K)}, ln K! added to none; errors : {method: nominal error}, of sampled values alone.
     statuses : {method: how it ended}; seconds : {"em", "cs", "bic", "laplace": processor time, scores without EM}.
     """
 
@@ -156,7 +156,7 @@ def scored(problem: Problem, options: FitOptions, config: EvidenceConfig) -> Sco
     values["chib-one"] = values["chib"]
     if not problem.is_complete:
         values["chib-one"] = _without_relabelings(problem, found["chib"], options, config.draws)
-    errors = {name: evidence.std_error for name, evidence in found.items() if evidence.std_error is not None}
+    errors = {name: e.nominal_error for name, e in found.items() if e.nominal_error is not None}
     statuses = {name: evidence.status.name for name, evidence in found.items()}
     return Scored({name: values[name] for name in METHODS}, errors, statuses, seconds)
 

@@ -10,10 +10,12 @@ from lurking.experiments.murphy24 import lecture
 from lurking.experiments.murphy24.claims import claims, errors_of, models, routes_of, sampled_gains
 from lurking.experiments.murphy24.decomposability import EXPECTED
 from lurking.experiments.murphy24.evidence import METHODS, REFERENCE, selected
+from lurking.experiments.murphy24.signature import Learnt
 from lurking.experiments.murphy24.sparse import METHODS as SEARCHES
 from lurking.experiments.murphy24.sparse import SCORES
 from lurking.experiments.murphy24.study import Study
 from lurking.experiments.pages import Table, claims_table, clear, markdown, write_tables
+from lurking.learn.loop import Status
 from lurking.report.lecture import (
     ErrorPanel,
     RoutePanel,
@@ -117,8 +119,17 @@ def tables(study: Study) -> dict[str, Table]:
         result["sparse"] = _sparse_table(study)
     if study.learnt:
         names = list(study.learnt[0].__dataclass_fields__)
-        result["signature"] = names, [[getattr(item, name) for name in names] for item in study.learnt]
+        result["signature"] = names, [[_cell(item, name) for name in names] for item in study.learnt]
     return result
+
+
+def _cell(item: Learnt, name: str) -> Any:
+    return _error_cell(item.std_error, item.status) if name == "std_error" else getattr(item, name)
+
+
+def _error_cell(error: float, status: str) -> float | str:
+    """Return the standard error of a sampled value; nothing if the value is not trusted."""
+    return "" if status == Status.UNTRUSTED.name else error
 
 
 def _evidence_table(study: Study) -> Table:
@@ -128,7 +139,7 @@ def _evidence_table(study: Study) -> Table:
     rows = [
         [*size, place + 1, states]
         + [repr(scored.values[name]) for name in METHODS]
-        + [scored.errors.get(name, 0.0) for name in sampled]
+        + [_error_cell(scored.errors.get(name, 0.0), scored.statuses[name]) for name in sampled]
         + [scored.statuses[name] for name in sampled]
         for size, curves in study.curves.items()
         for place, curve in enumerate(curves)

@@ -133,7 +133,7 @@ def _one(bench: Workbench, table: Table, config: SignatureConfig, seed: int) -> 
     dag = best.best
     return {
         "hidden": sampled.log_z,
-        "std_error": sampled.std_error or 0.0,
+        "std_error": sampled.nominal_error or 0.0,
         "status": sampled.status.name,
         "full": full.log_z,
         "best": best.score,
