@@ -11,6 +11,7 @@ import numpy as np
 from lurking.errors import OptionError, UnknownNameError
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.closed_form import closed_form
+from lurking.evidence.limits import refuse_strong_priors
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
@@ -73,6 +74,7 @@ def annealed_importance_sampling(
     if problem.is_complete:
         return closed_form(problem, options, "ais")
     # What cannot be sampled is refused before anything is fitted.
+    refuse_strong_priors(problem, "ais")
     compiled_program(problem) if path == "parameters" else sampled_program(problem)
     if path == "variational":
         chosen = AnnealOptions(

@@ -10,7 +10,10 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from lurking.errors import LurkingError, OptionError, TooLarge, UndefinedScore, UnknownNameError
+from lurking.evidence.limits import refuse_impossible
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
@@ -216,7 +219,10 @@ def evaluate(
     result: dict[str, Evidence] = {}
     for score in scores:
         try:
-            result[score.name] = score.function(problem, options, **score.own_options(own, scores))
+            # Extreme priors overflow on the way; the value is checked in the end.
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = score.function(problem, options, **score.own_options(own, scores))
+            result[score.name] = refuse_impossible(found)
         except (TooLarge, UndefinedScore) as refusal:
             if refused is None or score is scores[0]:
                 raise

@@ -45,14 +45,14 @@ def chib(problem: Problem, options: FitOptions, *, chains: int | None = None, dr
     parts = {
         "loglik": estimate.loglik,
         "log_prior": estimate.log_prior,
-        "minus_log_posterior": -density.log_density,
+        "minus_log_posterior": -(estimate.log_prior + density.log_ratio),
     }
     if options.stop.is_set:
         status = Status.INTERRUPTED
     else:
         status = Status.SAMPLED if density.is_trusted and not density.log_missing else Status.UNTRUSTED
     return Evidence(
-        log_z=sum(parts.values()),
+        log_z=estimate.loglik - density.log_ratio,  # without the prior density, which may be huge
         log_aliases=0.0,
         std_error=density.std_error,
         kind=Kind.ESTIMATE,

@@ -9,6 +9,7 @@ import numpy as np
 from lurking.errors import OptionError, UndefinedScore
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.closed_form import closed_form
+from lurking.evidence.limits import refuse_strong_priors
 from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions, fit_problem
@@ -45,6 +46,7 @@ def importance(problem: Problem, options: FitOptions, *, draws: int = 4096, flat
     if problem.is_complete:
         return closed_form(problem, options, "importance")
     compiled_program(problem)  # what cannot be sampled is refused before anything is fitted
+    refuse_strong_priors(problem, "importance")
     fit = fit_problem(problem, "vb", options)
     active = problem.engine.active
     alpha = np.ascontiguousarray(problem.pseudo[active] + flattening * fit.counts[active])

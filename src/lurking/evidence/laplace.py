@@ -58,9 +58,8 @@ class Place:
     def log_prior(self) -> float:
         """The prior density at θ̂: Dir(θ; λ) over probabilities, Dir(θ; λ) · Π θ over logits."""
         row_start, pseudo = self.problem.layout.row_start, self.problem.pseudo
-        if self.over_logits:
-            return dirichlet.log_normaliser(row_start, pseudo) + float(pseudo @ self.potentials)
-        return dirichlet.log_density(row_start, pseudo, self.potentials)
+        power = 0.0 if self.over_logits else 1.0
+        return dirichlet.log_density_after(row_start, pseudo, self.potentials, self.counts - power, power)
 
     @cached_property
     def vanishing(self) -> BoolArray:
@@ -129,6 +128,9 @@ def laplace(problem: Problem, options: FitOptions, *, basis: str = "logit", curv
         refuse_ties(problem, f"curvature={curvature!r}", "curvature='full'")
     over_logits = BASES[basis] == "map"
     _check_prior(problem, over_logits)
+    if problem.n <= 0.0:
+        # The posterior is the prior, whose integral needs no Gaussian.
+        return Evidence(0.0, 0.0, None, Kind.EXACT, "laplace", {"loglik": 0.0}, Status.CLOSED_FORM)
     engine = enumerated(problem) if curvature == "full" else problem.engine
     estimate = point_estimate(problem, options, BASES[basis])
     fit = estimate.fit

@@ -43,8 +43,12 @@ class PointEstimate:
     @property
     def log_prior(self) -> float:
         """Ln p(θ̂|m), the Dirichlet density over probabilities."""
-        problem = self.fit.problem
-        return dirichlet.log_density(problem.layout.row_start, problem.pseudo, self.fit.potentials)
+        fit, problem = self.fit, self.fit.problem
+        row_start, pseudo = problem.layout.row_start, problem.pseudo
+        if fit.method == "ml":
+            return dirichlet.log_density(row_start, pseudo, fit.potentials)
+        added = fit.counts - (1.0 if fit.method == "map-probability" else 0.0)
+        return dirichlet.log_density_after(row_start, pseudo, fit.potentials, added)
 
     @property
     def info(self) -> dict[str, object]:
@@ -66,9 +70,10 @@ def point_of(own: Mapping[str, Any]) -> str | None:
 
 
 def log_n(problem: Problem, score: str) -> float:
-    """Return ln n, refusing n = 0, where a large-sample score has no meaning."""
-    if problem.n <= 0.0:
-        raise UndefinedScore(f"{score} is undefined on no data (n = 0): its penalty is d/2 · ln n; use exact, cs or vb")
+    """Return ln n, refusing n < 1, where a large-sample score has no meaning: ln n rewards parameters there."""
+    if problem.n < 1.0:
+        what = f"less than one row (n = {problem.n:g})" if problem.n > 0.0 else "no data (n = 0)"
+        raise UndefinedScore(f"{score} is undefined on {what}: its penalty is d/2 · ln n; use exact, cs or vb")
     return math.log(problem.n)
 
 

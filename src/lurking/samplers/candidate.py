@@ -12,11 +12,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from lurking.errors import OptionError
 from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
+from lurking.kernels.reference.special import log_rising
 from lurking.learn.loop import compact_rows
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
@@ -42,6 +43,9 @@ LEAST_CARRIERS = 5
 class CandidateDensity:
     """ln p(θ*|y) by Gibbs chains.
 
+    Densities of the posterior are relative to that of the prior, p(θ*|y) / p(θ*) = p(y|θ*) / p(y): with large
+    pseudo-counts both are huge, and their ratio is not.
+
     Attributes
     ----------
     chain_means : (chains,) ln of the mean density over the sweeps of each chain, inactive table rows included.
@@ -49,6 +53,7 @@ class CandidateDensity:
     nearest : (chains, draws) the relabeling of θ* that each sweep suits best; 0 is θ* itself.
     n_relabelings : relabelings averaged over.
     log_missing : ln S where the relabelings are too many to list and only θ* itself was taken, else 0.
+    log_prior : ln p(θ*), the density of the prior over probabilities.
     """
 
     chain_means: FloatArray
@@ -56,24 +61,30 @@ class CandidateDensity:
     nearest: IntArray = field(repr=False)
     n_relabelings: int
     log_missing: float
+    log_prior: float = 0.0
+
+    @property
+    def log_ratio(self) -> float:
+        """Ln p(θ*|y) − ln p(θ*), of the mean density over all sweeps."""
+        return log_mean(self.chain_means)
 
     @property
     def log_density(self) -> float:
-        """Ln of the mean density over all sweeps."""
-        return log_mean(self.chain_means)
+        """Ln p(θ*|y)."""
+        return self.log_prior + self.log_ratio
 
     @property
     def spread(self) -> float:
         """Standard deviation over chains of (mean density of a chain) / (mean density); inf for a single chain."""
         if len(self.chain_means) < 2:
             return math.inf
-        return float(np.exp(self.chain_means - self.log_density).std(ddof=1))
+        return float(np.exp(self.chain_means - self.log_ratio).std(ddof=1))
 
     @property
     def own_error(self) -> float:
         """Root mean square over chains of a chain's own relative error, judged by the means of its batches."""
         length = self.log_densities.shape[1] // BATCHES
-        shares = np.exp(self.log_densities[:, : length * BATCHES] - self.log_density)
+        shares = np.exp(self.log_densities[:, : length * BATCHES] - self.log_ratio)
         batches = shares.reshape(len(shares), BATCHES, length).mean(axis=2)
         return float(np.sqrt((batches.var(axis=1, ddof=1) / BATCHES).mean()))
 
@@ -153,7 +164,8 @@ def candidate_density(
     values = np.asarray([own for own, _ in done]).reshape(len(done), int(draws))
     nearest = np.asarray([places for _, places in done], np.int64).reshape(len(done), int(draws))
     means = np.asarray([log_mean(own) for own in values])
-    return CandidateDensity(means, values, nearest, len(density.moved), density.log_missing)
+    log_prior = dirichlet.log_density(problem.layout.row_start, problem.pseudo, point)
+    return CandidateDensity(means, values, nearest, len(density.moved), density.log_missing, log_prior)
 
 
 def _checked(problem: Problem, name: str, log_theta: FloatArray) -> FloatArray:
@@ -174,6 +186,7 @@ class _SweepDensity:
         active, inactive = engine.active, engine.inactive
         self.pseudo = np.ascontiguousarray(problem.pseudo[active])
         self.row_start = compact_rows(layout.row_of, active)
+        self.totals = np.add.reduceat(self.pseudo, self.row_start[:-1])
         permutations = relabelings(layout, problem.pseudo) if average else np.arange(layout.size)[None, :]
         self.log_missing = problem.log_aliases if permutations is None else 0.0
         if permutations is None:
@@ -183,19 +196,22 @@ class _SweepDensity:
         self.constant = 0.0
         if inactive.size:
             # Table rows that nothing unobserved touches have a posterior in closed form.
-            posterior = problem.pseudo[inactive] + engine.complete_counts[inactive]
-            rows = compact_rows(layout.row_of, inactive)
-            self.constant = dirichlet.log_density(rows, posterior, log_theta[inactive])
+            counts, rows = engine.complete_counts[inactive], compact_rows(layout.row_of, inactive)
+            self.constant = float(counts @ log_theta[inactive])
+            self.constant -= dirichlet.log_evidence(rows, problem.pseudo[inactive], counts)
 
     def of_counts(self, counts: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Return ln mean_π Π Dir(πθ*; λ + N) and the best π for each row of `counts` (kept, Q)."""
+        """Return ln mean_π Π Dir(πθ*; λ + N) / Dir(πθ*; λ) and the best π for each row of `counts` (kept, Q).
+
+        The ratio of the densities is Π θ*^N / D(λ, N), and πθ* has the prior density of θ*.
+        """
         values, nearest = np.empty(len(counts)), np.empty(len(counts), np.int64)
         step = max(1, CHUNK // max(len(self.moved), counts.shape[1]))
         for begin in range(0, len(counts), step):
-            alpha = self.pseudo + counts[begin : begin + step]
-            totals = np.add.reduceat(alpha, self.row_start[:-1], axis=1)
-            normalisers = gammaln(totals).sum(axis=1) - gammaln(alpha).sum(axis=1)
-            scores = (alpha - 1.0) @ self.moved.T
-            values[begin : begin + step] = normalisers + logsumexp(scores, axis=1)
+            some = counts[begin : begin + step]
+            totals = np.add.reduceat(some, self.row_start[:-1], axis=1)
+            completed = log_rising(self.pseudo, some).sum(axis=1) - log_rising(self.totals, totals).sum(axis=1)
+            scores = some @ self.moved.T
+            values[begin : begin + step] = logsumexp(scores, axis=1) - completed
             nearest[begin : begin + step] = scores.argmax(axis=1)
         return values - math.log(len(self.moved)) + self.constant, nearest

@@ -42,15 +42,36 @@ def without_data(pseudo, states):
     return density + 0.5 * (states - 1) * math.log(2 * math.pi) - 0.5 * log_determinant
 
 
+ROWS_OF_NO_WEIGHT = [(0, 1, 0, 1), (1, 1, 0, 0)]
+
+
 @pytest.mark.parametrize("pseudo", [1e-6, 0.5, 1.0, 3.0, 1e6])
-def test_no_rows(pseudo):
-    evidence = laplace(MODEL, table_of([]), prior=pseudo)
+def test_rows_without_a_cell_are_a_gaussian_in_place_of_the_prior(pseudo):
+    evidence = laplace(MODEL, table_of([(None,) * 4]), prior=pseudo)
     assert evidence.log_z == pytest.approx(9 * without_data(pseudo, 2), rel=1e-9, abs=1e-6)
-    assert evidence.status is Status.CLOSED_FORM
     if pseudo == 1.0:
         assert evidence.log_z == pytest.approx(-9 * 0.12078223763524543, rel=1e-12)
     if pseudo == 1e6:  # a narrow prior is a Gaussian
         assert evidence.log_z == pytest.approx(0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("basis", ["logit", "probability"])
+@pytest.mark.parametrize("curvature", ["full", "blocks", "diagonal"])
+def test_no_rows_have_the_evidence_one(basis, curvature):
+    for table in (table_of([]), table_of(ROWS_OF_NO_WEIGHT, weights=[0.0, 0.0])):
+        evidence = laplace(MODEL, table, basis=basis, curvature=curvature)
+        assert (evidence.log_z, evidence.kind, evidence.status) == (0.0, lk.Kind.EXACT, Status.CLOSED_FORM)
+
+
+@pytest.mark.parametrize("pseudo", [1e8, 1e12, 1e16, 1e100, 1e300])
+@pytest.mark.parametrize("basis", ["logit", "probability"])
+@pytest.mark.parametrize("model", [MODEL, "a -> b; c; d"])
+def test_an_enormous_prior_is_a_point_mass(model, basis, pseudo):
+    """The Gaussian is exact there, and terms of the size of λ must not swallow it."""
+    table = table_of([(0, 1, 0, 1), (1, 1, 0, 0), (0, 0, 1, 1)])
+    for prior in (lk.Prior.symmetric(pseudo), lk.Prior.bdeu(pseudo)):
+        found, vb = lk.score(model, table, ["laplace", "vb"], prior=prior, basis=basis, seed=0, restarts=2)
+        assert found.log_z == pytest.approx(vb.log_z, abs=1e-5)
 
 
 @pytest.mark.parametrize("basis", ["logit", "probability"])

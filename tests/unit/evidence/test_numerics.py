@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -29,14 +30,33 @@ def table_of(rows=ROWS, weights=None, levels=LEVELS, columns=("a", "b", "c")):
     return lk.Table.from_rows(rows, list(columns), levels=levels, weights=weights)
 
 
+MAY_BE_LEFT_OUT = {"bicp", "draper", "thermodynamic"}
+"""Scores that a few rows under a weak or a strong prior may leave without a value."""
+
+
+def possible(model, table, names, **options):
+    """Return the scores that have a value; those that have none say why, and every value may be a log evidence."""
+    found, refused = {}, {}
+    for name in names:
+        try:
+            found[name] = lk.score(model, table, name, **options)
+        except UndefinedScore as refusal:
+            refused[name] = str(refusal)
+    for name, evidence in found.items():
+        assert math.isfinite(evidence.log_z), name
+        assert evidence.log_z <= 1e-6 + 5.0 * (evidence.nominal_error or 0.0), name
+    assert set(refused) <= MAY_BE_LEFT_OUT
+    for name, reason in refused.items():
+        assert re.match(f"{name} (is above 0 here|has no value here: its chains leave it open)", reason)
+    return found
+
+
 @pytest.mark.parametrize(("model", "pseudo"), MODEL_AND_LAMBDA)
 def test_every_score_for_every_prior(model, pseudo):
     table = table_of()
     names = [name for name in score_names() if name != "adjusted-bic"]  # it is for complete rows of naive Bayes
-    scores = lk.score(model, table, names, prior=pseudo, seed=0, restarts=3)
+    scores = possible(model, table, names, prior=pseudo, seed=0, restarts=3)
     exact = scores["exact"].log_z
-    for name in names:
-        assert math.isfinite(scores[name].log_z), name
     for name in BOUNDS:
         assert scores[name].log_z <= exact + 1e-9 * max(1.0, abs(exact)), name
     if pseudo == 1e6 and model != "a -> b -> c":
@@ -136,8 +156,7 @@ def test_a_constant_column_and_one_state(pseudo):
 def test_a_column_with_an_unseen_level(pseudo):
     table = table_of([(0, 0, 0), (0, 1, 0)], levels={"a": [0, 1, 2], "b": [0, 1], "c": [0, 1]})
     names = [name for name in score_names() if name not in ("wbic", "adjusted-bic")]  # they need three rows
-    scores = lk.score("s[2] -> a b c", table, names, prior=pseudo, seed=0, restarts=2)
-    assert all(math.isfinite(evidence.log_z) for evidence in scores)
+    assert len(possible("s[2] -> a b c", table, names, prior=pseudo, seed=0, restarts=2)) >= len(names) - 3
     first = lk.score("a", table, "exact", prior=pseudo).log_z
     assert first == pytest.approx(math.log(1 / 3) + math.log((pseudo + 1) / (3 * pseudo + 1)), rel=1e-12)
 
@@ -151,14 +170,11 @@ def test_no_rows(model, pseudo, prune):
         if name in ("bic", "bicp", "draper", "adjusted-bic"):
             with pytest.raises(UndefinedScore, match="n = 0"):
                 lk.score(model, table, name, prior=pseudo, prune=prune)
-        elif name == "laplace":  # a Gaussian in place of the prior: right only where the prior is narrow
-            value = lk.score(model, table, name, prior=pseudo, prune=prune).log_z
-            assert value == pytest.approx(0.0, abs=1e-4 if pseudo == 1e6 else 100.0)
         else:
             assert lk.score(model, table, name, prior=pseudo, prune=prune).log_z == 0.0, name
 
 
-@pytest.mark.parametrize("name", ["exact", "cs", "vb", "mled", "map-likelihood"])
+@pytest.mark.parametrize("name", ["exact", "cs", "vb", "mled", "map-likelihood", "laplace"])
 def test_rows_without_weight_are_no_data(name):
     table = table_of(weights=[0.0] * len(ROWS))
     assert lk.score("s[2] -> a b c", table, name).log_z == pytest.approx(0.0, abs=1e-12)

@@ -122,3 +122,27 @@ def test_density_with_no_value_says_so():
 
 def test_complete_loglik_ignores_zeros_that_were_never_seen():
     assert dirichlet.complete_loglik(np.asarray([2.0, 0.0]), np.asarray([0.5, 0.0])) == 2 * math.log(0.5)
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e9])
+def test_the_density_near_the_mean_equals_the_plain_one(scale, power):
+    """Both ways of computing it have digits left up to about λ = 1e9."""
+    alpha, added = scale * np.asarray([1.0, 2.0, 0.5, 3.0, 1.0]), np.asarray([3.0, 0.0, 1.5, 2.0, 0.25])
+    rows = np.asarray([0, 2, 5])
+    wanted = alpha + added
+    log_theta = np.log(wanted / np.repeat(np.add.reduceat(wanted, rows[:-1]), np.diff(rows)))
+    plain = dirichlet.log_density(rows, alpha, log_theta) + (1.0 - power) * log_theta.sum()
+    found = dirichlet.log_density_after(rows, alpha, log_theta, added, power)
+    assert found == pytest.approx(plain, abs=1e-12 + 1e-14 * scale)
+
+
+@pytest.mark.parametrize("alpha", [1e12, 1e100, 1e300])
+def test_the_density_at_the_mean_of_an_enormous_prior_keeps_its_digits(alpha):
+    """For Dir(α, α) at ½ over logits, Stirling: ln[Γ(2α) / Γ(α)² 2^(−2α)] = ½ ln(α / π) − ln 2 − 1/(8α)."""
+    rows, half = np.asarray([0, 2]), np.log([0.5, 0.5])
+    found = dirichlet.log_density_after(rows, np.full(2, alpha), half, np.zeros(2), 0.0)
+    assert found == pytest.approx(0.5 * math.log(alpha / math.pi) - math.log(2.0), rel=1e-12)
+    # One count more of one state moves the mode there, which lowers the density by (1/α) / 4 and so not at all.
+    moved = dirichlet.log_density_after(rows, np.full(2, alpha), half, np.asarray([1.0, 0.0]), 0.0)
+    assert moved == pytest.approx(found, rel=1e-12)

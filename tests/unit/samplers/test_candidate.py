@@ -74,7 +74,7 @@ def test_chains_that_switch_agree_with_chains_that_do_not():
     density = candidate_density(problem, mode(problem).potentials, chains=40, draws=1000, seed=3)
     stays = np.asarray([len(np.unique(own)) == 1 for own in density.nearest])
     assert 5 <= stays.sum() <= 35
-    groups = [np.exp(density.chain_means[chosen] - density.log_density) for chosen in (stays, ~stays)]
+    groups = [np.exp(density.chain_means[chosen] - density.log_ratio) for chosen in (stays, ~stays)]
     errors = [group.std(ddof=1) / math.sqrt(len(group)) for group in groups]
     assert abs(groups[0].mean() - groups[1].mean()) < 4.0 * math.hypot(*errors)
     exact = lk.score("s[2] -> *", table, "exact").log_z
@@ -111,7 +111,7 @@ def test_densities_of_sweeps_by_their_definition(average):
             dirichlet.log_density(layout.row_start, problem.pseudo + counts, point[moved]) for moved in permutations
         ]
         expected = np.logaddexp.reduce(values) - math.log(len(permutations))
-        assert density.log_densities[0, k] == pytest.approx(expected, rel=1e-11)
+        assert density.log_prior + density.log_densities[0, k] == pytest.approx(expected, rel=1e-11)
         assert density.nearest[0, k] == int(np.argmax(values))
 
 

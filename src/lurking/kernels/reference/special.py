@@ -18,6 +18,15 @@ def _stirling_tail(x: FloatArray) -> FloatArray:
     return inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
 
 
+def stirling_rest(x: FloatArray) -> FloatArray:
+    """Return lnΓ(x) − [(x − ½) ln x − x + ½ ln 2π] for any x > 0; 1 / 12x and less for large x."""
+    x = np.asarray(x, np.float64)
+    large = x >= STABLE_FROM
+    small = np.where(large, 1.0, x)
+    plain = gammaln(small) - ((small - 0.5) * np.log(small) - small + 0.5 * np.log(2.0 * np.pi))
+    return np.where(large, _stirling_tail(np.where(large, x, STABLE_FROM)), plain)
+
+
 def log_rising(base: FloatArray, increment: FloatArray) -> FloatArray:
     """Return ln Γ(base + increment) − ln Γ(base), elementwise.
 

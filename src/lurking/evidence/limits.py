@@ -1,0 +1,60 @@
+"""Values that cannot be right: what no log evidence of discrete data can be, and priors that leave no digits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lurking.errors import UndefinedScore
+from lurking.inference.problem import Problem
+
+if TYPE_CHECKING:
+    from lurking.evidence.base import Evidence
+
+ROUNDING = 1e-6
+MOST_ERRORS = 5.0
+"""Standard errors by which a sampled value may lie above 0."""
+MOST_DOUBT = 1.0
+"""Nats by which it may if its standard error is not trusted."""
+WORTHLESS = 1e3
+"""Nats that the error of a sampled value may have, whatever the value."""
+MOST_PSEUDO = 1e13
+"""Pseudo-counts of a table row up to which differences of their ln Γ keep digits behind the point."""
+
+
+def refuse_impossible(evidence: Evidence) -> Evidence:
+    """Return a log evidence unless it cannot be right; raise `UndefinedScore` with the reason if it cannot.
+
+    ln p(y) <= 0 for discrete y: p(y|θ)^w <= 1 for every row, θ and weight w >= 0, and so is its mean over the prior.
+    Sampled values may lie above 0 by their errors.
+    """
+    error = evidence.nominal_error or 0.0
+    allowed = MOST_ERRORS * error if evidence.is_trusted else min(MOST_ERRORS * error, MOST_DOUBT)
+    allowed += ROUNDING + 1e-12 * max((abs(part) for part in evidence.parts.values()), default=0.0)
+    if evidence.log_z > allowed:
+        raise UndefinedScore(
+            f"{evidence.method} is above 0 here ({evidence.log_z:.4g}), which no log evidence of discrete data can be: "
+            f"{_why(evidence)}; use exact, cs or vb"
+        )
+    if not evidence.is_trusted and error > max(WORTHLESS, abs(evidence.log_z)):
+        raise UndefinedScore(
+            f"{evidence.method} has no value here: its chains leave it open by {error:.2g} nats; use exact, cs or vb"
+        )
+    return evidence
+
+
+def _why(evidence: Evidence) -> str:
+    if evidence.nominal_error is not None:
+        return "the sampler failed"
+    return "the approximation is for many rows and a weak prior"
+
+
+def refuse_strong_priors(problem: Problem, score: str) -> None:
+    """Refuse pseudo-counts whose ln Γ have no digits behind the point, for a score that needs differences of them."""
+    strongest = float(problem.layout.row_sums(problem.pseudo).max(initial=0.0))
+    if not np.isfinite(strongest) or strongest > MOST_PSEUDO:
+        raise UndefinedScore(
+            f"{score} has no value with pseudo-counts that sum to {strongest:.2g} in a table row: the differences that "
+            f"it is computed from have no digits beyond {MOST_PSEUDO:g}; use exact, cs, vb or laplace"
+        )

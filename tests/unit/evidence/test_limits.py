@@ -1,0 +1,53 @@
+"""Values that cannot be right."""
+
+import math
+import re
+
+import pytest
+
+from lurking.errors import UndefinedScore
+from lurking.evidence.base import Evidence, Kind
+from lurking.evidence.limits import refuse_impossible
+from lurking.learn.loop import Status
+
+
+def value(log_z, error=None, status=Status.SAMPLED, **parts):
+    return Evidence(log_z, 0.0, error, Kind.ESTIMATE, "name", parts, status)
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        value(-3.0),
+        value(0.0),
+        value(1e-9),
+        value(0.001, loglik=-1e12),  # rounding of so large a term
+        value(0.4, 0.1),
+        value(4.0, 1.0, Status.BUDGET),
+        value(0.9, 3.0, Status.UNTRUSTED),
+        value(-30.0, 900.0, Status.UNTRUSTED),
+        value(-5000.0, 1500.0, Status.INTERRUPTED),
+    ],
+)
+def test_values_that_may_be_right_are_returned(evidence):
+    assert refuse_impossible(evidence) is evidence
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        value(0.01),
+        value(0.6, 0.1),
+        value(1.1, 3.0, Status.UNTRUSTED),  # an error that is not trusted excuses little
+        value(17826.0, 2866.0, Status.UNTRUSTED),
+    ],
+)
+def test_a_value_above_0_is_refused(evidence):
+    with pytest.raises(UndefinedScore, match=re.escape(f"name is above 0 here ({evidence.log_z:.4g})")):
+        refuse_impossible(evidence)
+
+
+@pytest.mark.parametrize("error", [1e22, math.inf])
+def test_a_value_that_its_chains_leave_open_is_refused(error):
+    with pytest.raises(UndefinedScore, match="leave it open"):
+        refuse_impossible(value(-3e11, error, Status.UNTRUSTED))
