@@ -97,3 +97,12 @@ def test_a_doubtful_value_is_said_to_be_one(done):
     (row,) = [line.split() for line in outcome.out.splitlines() if line.startswith("ais ")]
     assert (row[3], row[-1]) == ("?", "untrusted")
     assert outcome.err == "lurking: warning: ais is not to be trusted here: its diagnostics disagree\n"
+
+
+def test_the_point_of_chib_is_an_option(done, refused):
+    words = ("score", "survey.csv", "--model", MODEL, "--scores", "chib", "--json")
+    values = [done(*words, "--point", point).json["results"][0]["scores"][0]["log_z"] for point in ("map", "vb")]
+    assert values[0] != values[1]
+    assert values == pytest.approx([values[0]] * 2, abs=1.0)
+    assert "'mode'" in refused(*words, "--point", "mode")
+    assert "--point has no meaning for vb" in refused(*words[:-2], "vb", "--point", "map")

@@ -81,6 +81,7 @@ def compare(
     passes: opt.PassesOption = None,
     steps: opt.StepsOption = None,
     chains: opt.ChainsOption = None,
+    point: opt.PointOption = None,
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = "auto",
     tournament: opt.TournamentOption = 0,
@@ -105,6 +106,7 @@ def compare(
     names = opt.parse_scores(scores)
     given: dict[str, Any] = {"at": at, "dimension": dimension, "start": start, "budget": budget, "basis": basis}
     given |= {"path": path, "target": target, "passes": passes, "steps": steps, "chains": chains}
+    given["point"] = point
     own = opt.of_scores([*names, *([] if rescore is False else [SAMPLER])], given)
     dags = _models(models, model)
     if prequential is not None:

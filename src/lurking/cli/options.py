@@ -149,6 +149,10 @@ ChainsOption = Annotated[
         "--chains", parser=whole, metavar="G", help="Chains of a sampled score; for ais on all paths but variational."
     ),
 ]
+PointOption = Annotated[
+    str | None,
+    typer.Option("--point", help="Point of chib: map (default), vb (variational mean) or draws (best Gibbs draw)."),
+]
 OnePriorOption = Annotated[str, typer.Option("--prior", help="λ for every entry, or bdeu:ESS, or jeffreys.")]
 AtOption = Annotated[
     str | None, typer.Option("--at", help="Point estimate behind bic, cs, …: map (default), map-probability or ml.")

@@ -37,6 +37,7 @@ def score(
     passes: opt.PassesOption = None,
     steps: opt.StepsOption = None,
     chains: opt.ChainsOption = None,
+    point: opt.PointOption = None,
     seed: opt.SeedOption = 0,
     restarts: opt.RestartsOption = "auto",
     tournament: opt.TournamentOption = 0,
@@ -59,7 +60,9 @@ def score(
     priors = opt.parse_priors(prior)
     names = opt.parse_scores(scores)
     given = {"at": at, "dimension": dimension, "start": start, "budget": budget, "basis": basis, "path": path}
-    own = opt.of_scores(names, given | {"target": target, "passes": passes, "steps": steps, "chains": chains})
+    own = opt.of_scores(
+        names, given | {"target": target, "passes": passes, "steps": steps, "chains": chains, "point": point}
+    )
     dag = opt.parse_model(model, hidden)
     table = opt.read_data(
         data, weights, categorical, continuous, na_values, drop, columns=columns, rules=discretise, memory=memory

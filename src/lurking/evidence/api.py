@@ -55,7 +55,8 @@ def score(dag: Dag | str, table: Any, scores: str | Sequence[str] = "vb", **opti
     those of `fit` (restarts, max_iter, tol, seed, …); and those of the scores: at="map" | "map-probability" | "ml"
     (the point estimate behind map-likelihood, bic, bicp, draper, adjusted-bic, mled, cs), dimension="standard" |
     "effective" (bic, bicp, draper, cs), basis="logit" | "probability" and curvature="full" | "blocks" | "diagonal"
-    (laplace), start="prior" | "map" (vb), budget=10**6 (tables held by exact).
+    (laplace), start="prior" | "map" (vb), point="map" | "vb" | "draws" or tables (chib), budget=10**6 (tables held by
+    exact).
     """
     of_problem, fit_options, own = split_options(options)
     problem = Problem(dag, table, **of_problem)

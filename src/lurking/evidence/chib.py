@@ -5,33 +5,47 @@ from __future__ import annotations
 from typing import Any
 
 from lurking.evidence.base import Evidence, Kind
+from lurking.evidence.candidate_points import PointOption, candidate_point, check_point
 from lurking.evidence.closed_form import closed_form
-from lurking.evidence.point import point_estimate
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
+from lurking.learn.fit import FitOptions, fit_problem
 from lurking.learn.loop import Status
 from lurking.runtime.checks import check_whole
 from lurking.samplers.candidate import LEAST_CHAINS, LEAST_DRAWS, CandidateDensity, candidate_density
 from lurking.samplers.paths import sampled_program
 
 CHAINS = 8
+ERRORS = 3.0
+"""Standard errors by which a value may lie below the variational bound, which no log evidence does."""
+ROUNDING = 1e-9
 
 
-def chib(problem: Problem, options: FitOptions, *, chains: int | None = None, draws: int = 2000) -> Evidence:
+def chib(
+    problem: Problem,
+    options: FitOptions,
+    *,
+    chains: int | None = None,
+    draws: int = 2000,
+    point: PointOption = "map",
+) -> Evidence:
     """Ln p(y|θ*) + ln p(θ*) − ln p(θ*|y), the last one averaged over Gibbs sweeps and relabelings (Chib 1995).
 
-    θ* is the MAP estimate; `chains` Gibbs chains (8) start there, make draws/4 sweeps to forget it and keep `draws`.
+    `chains` Gibbs chains (8) start at θ*, make draws/4 sweeps to forget it and keep `draws`. θ* is the MAP estimate;
+    with point="vb" the mean of the variational posterior, with "draws" the best of a few Gibbs draws, or it is given
+    as a Fit, a Network or {node: table[l, k]}.
     """
+    check_point(point)
     if chains is not None:
         check_whole("chains", chains, LEAST_CHAINS)
     check_whole("draws", draws, LEAST_DRAWS)
     if problem.is_complete:
         return closed_form(problem, options, "chib")
     sampled_program(problem)  # what cannot be sampled is refused before anything is fitted
-    estimate = point_estimate(problem, options, "map")
+    bound = fit_problem(problem, "vb", options).objective
+    at = candidate_point(problem, options, point)
     density = candidate_density(
         problem,
-        estimate.fit.potentials,
+        at.log_theta,
         chains=chains or CHAINS,
         draws=draws,
         burn_in=int(draws) // 4,
@@ -43,23 +57,26 @@ def chib(problem: Problem, options: FitOptions, *, chains: int | None = None, dr
     if not len(density.chain_means) or (options.stop.is_set and not options.keep_interrupted):
         raise KeyboardInterrupt
     parts = {
-        "loglik": estimate.loglik,
-        "log_prior": estimate.log_prior,
-        "minus_log_posterior": -(estimate.log_prior + density.log_ratio),
+        "loglik": at.loglik,
+        "log_prior": at.log_prior,
+        "minus_log_posterior": -(at.log_prior + density.log_ratio),
     }
+    log_z = at.loglik - density.log_ratio  # without the prior density, which may be huge
+    is_possible = log_z + ERRORS * density.std_error >= bound - ROUNDING * max(1.0, abs(bound))
     if options.stop.is_set:
         status = Status.INTERRUPTED
     else:
-        status = Status.SAMPLED if density.is_trusted and not density.log_missing else Status.UNTRUSTED
+        is_trusted = density.is_trusted and is_possible and not density.log_missing
+        status = Status.SAMPLED if is_trusted else Status.UNTRUSTED
     return Evidence(
-        log_z=estimate.loglik - density.log_ratio,  # without the prior density, which may be huge
+        log_z=log_z,
         log_aliases=0.0,
         std_error=density.std_error,
         kind=Kind.ESTIMATE,
         method="chib",
         parts=parts,
         status=status,
-        info=_info(density),
+        info={"point": at.chosen, "bound": bound, **_info(density)},
     )
 
 

@@ -52,14 +52,15 @@ def _gammas(shape: FloatArray, seed: Seed, count: int) -> FloatArray:
     return drawn
 
 
-def given_start(layout: Layout, tables: Mapping[str, Any]) -> FloatArray:
+def given_start(layout: Layout, tables: Mapping[str, Any], what: str = "init") -> FloatArray:
     """Return ln θ of the user's tables {node: array[l, k]}, used as they are."""
     known = {name: table for name, table in tables.items() if name in layout.index}
-    theta = layout.join(known, "init")
+    theta = layout.join(known, what)
     if not (np.all(np.isfinite(theta)) and np.all(theta >= 0.0)):
-        raise OptionError("init contains a negative or non-finite entry; every row must be a probability vector")
+        raise OptionError(f"{what} contains a negative or non-finite entry; every row must be a probability vector")
     sums = layout.row_sums(theta)
     if not np.allclose(sums, 1.0, rtol=0.0, atol=1e-6):
-        raise OptionError(f"a row of init sums to {sums[np.argmax(np.abs(sums - 1.0))]:.6g}; every row must sum to 1")
+        wrong = sums[np.argmax(np.abs(sums - 1.0))]
+        raise OptionError(f"a row of {what} sums to {wrong:.6g}; every row must sum to 1")
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(theta))
