@@ -37,7 +37,9 @@ def refuse_impossible(evidence: Evidence) -> Evidence:
             f"{evidence.method} is above 0 here ({evidence.log_z:.4g}), which no log evidence of discrete data can be: "
             f"{_why(evidence)}; use exact, cs or vb"
         )
-    if not evidence.is_trusted and error > max(WORTHLESS, abs(evidence.log_z)):
+    # The error of a single chain is not known, which does not speak against it.
+    is_alone = evidence.info.get("chains") == 1
+    if not evidence.is_trusted and not is_alone and error > max(WORTHLESS, abs(evidence.log_z)):
         raise UndefinedScore(
             f"{evidence.method} has no value here: its chains leave it open by {error:.2g} nats; use exact, cs or vb"
         )

@@ -51,3 +51,8 @@ def test_a_value_above_0_is_refused(evidence):
 def test_a_value_that_its_chains_leave_open_is_refused(error):
     with pytest.raises(UndefinedScore, match="leave it open"):
         refuse_impossible(value(-3e11, error, Status.UNTRUSTED))
+
+
+def test_a_single_chain_without_a_known_error_has_a_value():
+    alone = Evidence(-3.0, 0.0, math.inf, Kind.ESTIMATE, "ais", {}, Status.UNTRUSTED, {"chains": 1})
+    assert refuse_impossible(alone) is alone
