@@ -1,4 +1,4 @@
-"""Values that cannot be right: what no log evidence of discrete data can be, and priors that leave no digits."""
+"""Values that cannot be right: what no log evidence of discrete data can be, and priors that leave too few digits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MOST_DOUBT = 1.0
 """Nats by which it may if its standard error is not trusted."""
 WORTHLESS = 1e3
 """Nats that the error of a sampled value may have, whatever the value."""
-MOST_PSEUDO = 1e13
-"""Pseudo-counts of a table row up to which differences of their ln Γ keep digits behind the point."""
+MOST_PSEUDO = 1e9
+"""Pseudo-counts of a table row up to which differences of their ln Γ keep four digits behind the point."""
 
 
 def refuse_impossible(evidence: Evidence) -> Evidence:
@@ -53,10 +53,10 @@ def _why(evidence: Evidence) -> str:
 
 
 def refuse_strong_priors(problem: Problem, score: str) -> None:
-    """Refuse pseudo-counts whose ln Γ have no digits behind the point, for a score that needs differences of them."""
+    """Refuse pseudo-counts whose ln Γ have too few digits, for a score that needs differences of them."""
     strongest = float(problem.layout.row_sums(problem.pseudo).max(initial=0.0))
     if not np.isfinite(strongest) or strongest > MOST_PSEUDO:
         raise UndefinedScore(
             f"{score} has no value with pseudo-counts that sum to {strongest:.2g} in a table row: the differences that "
-            f"it is computed from have no digits beyond {MOST_PSEUDO:g}; use exact, cs, vb or laplace"
+            f"it is computed from have too few digits beyond {MOST_PSEUDO:g}; use exact, cs, vb or laplace"
         )

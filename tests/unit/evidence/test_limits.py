@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import lurking as lk
 from lurking.errors import UndefinedScore
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.limits import refuse_impossible
@@ -56,3 +57,12 @@ def test_a_value_that_its_chains_leave_open_is_refused(error):
 def test_a_single_chain_without_a_known_error_has_a_value():
     alone = Evidence(-3.0, 0.0, math.inf, Kind.ESTIMATE, "ais", {}, Status.UNTRUSTED, {"chains": 1})
     assert refuse_impossible(alone) is alone
+
+
+@pytest.mark.parametrize("name", ["ais", "importance"])
+def test_pseudo_counts_that_leave_no_digits_are_refused(name):
+    table = lk.Table.from_rows([(0, 1), (1, None), (1, 1)], ["a", "b"])
+    with pytest.raises(UndefinedScore, match=rf"{name} has no value with pseudo-counts that sum to 2e\+12"):
+        lk.score("s[2] -> a b", table, name, prior=1e12, seed=0)
+    found, exact = (lk.score("s[2] -> a b", table, one, prior=4e8, seed=0) for one in (name, "exact"))
+    assert found.log_z == pytest.approx(exact.log_z, abs=2e-3)
