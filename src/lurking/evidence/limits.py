@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lurking.errors import UndefinedScore
 from lurking.inference.problem import Problem
+from lurking.learn.loop import Status
 
 if TYPE_CHECKING:
     from lurking.evidence.base import Evidence
 
+FORMULAS = ("asymptotic", "plug_in")
+"""Kinds of scores that are formulas rather than computations of the evidence."""
 ROUNDING = 1e-6
 MOST_ERRORS = 5.0
 """Standard errors by which a sampled value may lie above 0."""
@@ -23,20 +27,19 @@ MOST_PSEUDO = 1e9
 """Pseudo-counts of a table row up to which differences of their ln Γ keep four digits behind the point."""
 
 
-def refuse_impossible(evidence: Evidence) -> Evidence:
-    """Return a log evidence unless it cannot be right; raise `UndefinedScore` with the reason if it cannot.
+def checked(evidence: Evidence) -> Evidence:
+    """Return a log evidence that may be right, or raise `UndefinedScore` with the reason.
 
     ln p(y) <= 0 for discrete y: p(y|θ)^w <= 1 for every row, θ and weight w >= 0, and so is its mean over the prior.
-    Sampled values may lie above 0 by their errors.
+    Sampled values may lie above 0 by their errors. The formula of an asymptotic score has a value above 0 for a few
+    rows; it is returned with the status `ABOVE_ZERO` and refused where values are reported (`refuse_above_zero`).
     """
     error = evidence.nominal_error or 0.0
     allowed = MOST_ERRORS * error if evidence.is_trusted else min(MOST_ERRORS * error, MOST_DOUBT)
     allowed += ROUNDING + 1e-12 * max((abs(part) for part in evidence.parts.values()), default=0.0)
     if evidence.log_z > allowed:
-        raise UndefinedScore(
-            f"{evidence.method} is above 0 here ({evidence.log_z:.4g}), which no log evidence of discrete data can be: "
-            f"{_why(evidence)}; use exact, cs or vb"
-        )
+        found = replace(evidence, status=Status.ABOVE_ZERO)
+        return found if evidence.kind.value in FORMULAS else refuse_above_zero(found)
     # The error of a single chain is not known, which does not speak against it.
     is_alone = evidence.info.get("chains") == 1
     if not evidence.is_trusted and not is_alone and error > max(WORTHLESS, abs(evidence.log_z)):
@@ -46,10 +49,16 @@ def refuse_impossible(evidence: Evidence) -> Evidence:
     return evidence
 
 
-def _why(evidence: Evidence) -> str:
-    if evidence.nominal_error is not None:
-        return "the sampler failed"
-    return "the approximation is for many rows and a weak prior"
+def refuse_above_zero(evidence: Evidence) -> Evidence:
+    """Return a log evidence; raise `UndefinedScore` if its status is `ABOVE_ZERO`."""
+    if evidence.status is not Status.ABOVE_ZERO:
+        return evidence
+    is_sampled = evidence.nominal_error is not None
+    why = "the sampler failed" if is_sampled else "the approximation is for many rows and a weak prior"
+    raise UndefinedScore(
+        f"{evidence.method} is above 0 here ({evidence.log_z:.4g}), which no log evidence of discrete data can be: "
+        f"{why}; use exact, cs or vb"
+    )
 
 
 def refuse_strong_priors(problem: Problem, score: str) -> None:

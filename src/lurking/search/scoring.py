@@ -12,6 +12,7 @@ from typing import Any
 from lurking.data.table import Table
 from lurking.errors import LurkingError, TooLarge, UndefinedScore
 from lurking.evidence.base import Evidence, chosen_scores, evaluate
+from lurking.evidence.limits import refuse_above_zero
 from lurking.graph.dag import Dag
 from lurking.graph.model_class import without_idle_hidden
 from lurking.inference.identifiability import dimension_if_cheap
@@ -247,7 +248,8 @@ class _Candidate:
         try:
             problem = self.problem
             refused: dict[str, LurkingError] = {}
-            evidences = evaluate(problem, scoring.scores, scoring.options, scoring.own, refused)
+            found = evaluate(problem, scoring.scores, scoring.options, scoring.own, refused)
+            evidences = self._possible(found, refused)
             dimensions = problem.dimension, _pruned_dimension(problem)
             issues = self._issues(problem)
             self.result = Row(self.name, problem.full_dag, *dimensions, evidences, problem.layout, refused, issues)
@@ -255,6 +257,16 @@ class _Candidate:
             self.result = Refusal(self.name, refusal)
         self.forget()
         return self.result
+
+    def _possible(self, found: dict[str, Evidence], refused: dict[str, LurkingError]) -> dict[str, Evidence]:
+        """Return the evidences that may be right; the others go to `refused`, but the first score must have one."""
+        refuse_above_zero(found[self.scoring.scores[0]])
+        for name, evidence in found.items():
+            try:
+                refuse_above_zero(evidence)
+            except UndefinedScore as refusal:
+                refused[name] = refusal
+        return {name: evidence for name, evidence in found.items() if name not in refused}
 
     def _issues(self, problem: Problem) -> tuple[StateIssue, ...]:
         """Return the doubtful hidden states of the first fit that was made for a score."""

@@ -12,6 +12,7 @@ from scipy.special import betaln, logsumexp
 import lurking as lk
 from lurking.errors import UndefinedScore
 from lurking.evidence.base import score_names
+from lurking.evidence.limits import refuse_above_zero
 
 LAMBDAS = [1e-6, 1e-3, 0.5, 1.0, 30.0, 1e3, 1e6]
 MODELS = ["s[2] -> a b c", "s[3] -> a b; s -> c; a -> b", "s[1] -> a b c", "a -> b -> c"]
@@ -39,7 +40,7 @@ def possible(model, table, names, **options):
     found, refused = {}, {}
     for name in names:
         try:
-            found[name] = lk.score(model, table, name, **options)
+            found[name] = refuse_above_zero(lk.score(model, table, name, **options))
         except UndefinedScore as refusal:
             refused[name] = str(refusal)
     for name, evidence in found.items():
