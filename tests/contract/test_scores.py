@@ -181,7 +181,7 @@ def test_extremes_have_a_possible_value_or_a_reason(name, total, pseudo):
                 assert name not in HAVE_A_VALUE_UNDER_EVERY_PRIOR or isinstance(found, FractionalWeights)
                 continue
             is_above = found.log_z > 2e-6 + 5.0 * (found.nominal_error or 0.0)
-            assert not is_above or found.status is lk.Status.ABOVE_ZERO
+            assert not is_above or found.status is lk.Status.INAPPLICABLE
             if isinstance(exact, LurkingError):
                 continue
             slack = 1e-6 * (1.0 + abs(exact.log_z))
@@ -207,9 +207,9 @@ def test_less_than_one_row_leaves_large_sample_scores_undefined(name, total):
 def test_a_value_above_0_is_left_out_with_its_reason():
     table = lk.Table.from_rows([(0, 1), (1, 1)], ["a", "b"], levels={"a": [0, 1], "b": [0, 1]})
     formula = lk.score("s[9] -> a b", table, "draper")
-    assert formula.status is lk.Status.ABOVE_ZERO
+    assert formula.status is lk.Status.INAPPLICABLE
     assert formula.log_z > 0.0
-    assert "above 0, which no log evidence of discrete data can be" in str(formula)
+    assert "no log evidence of these data can have this value" in str(formula)
     with pytest.raises(UndefinedScore, match="draper is above 0 here") as caught:
         lk.compare(["s[9] -> a b", "s[8] -> a b"], table, scores=["draper"])
     assert "\n" not in str(caught.value)

@@ -13,7 +13,7 @@ from lurking.data.messages import plain_count
 from lurking.errors import TooLarge, UndefinedScore
 from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence, evaluate, get_score, score_names
-from lurking.evidence.limits import refuse_above_zero
+from lurking.evidence.limits import refuse_inapplicable
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
@@ -141,7 +141,7 @@ def evaluate_or_refuse(
     """Return the evidence by one of the scores, or why it has no value here; the others need not suffer for it."""
     known = get_score(name).own_options(own, map(get_score, names))
     try:
-        return refuse_above_zero(evaluate(problem, [name], options, known)[name])
+        return refuse_inapplicable(evaluate(problem, [name], options, known)[name])
     except (UndefinedScore, TooLarge) as refusal:
         return refusal
 

@@ -113,7 +113,7 @@ class Evidence:
         error, doubt = "" if self.std_error is None else f" ± {self.std_error:.3g}", ""
         if not self.is_trusted:
             error, doubt = " ± ?", ", not trusted"
-        if self.status is Status.ABOVE_ZERO:
+        if self.status is Status.INAPPLICABLE:
             doubt = f", {self.status.sentence}"
         value = f"{self.log_z:.4f}{error} ({self.kind.value}{doubt})"
         return f"{self.method}: ln p(y|m) = {value}, + ln S = {self.corrected:.4f}"
@@ -224,7 +224,7 @@ def evaluate(
             # Extreme priors overflow on the way; the value is checked in the end.
             with np.errstate(over="ignore", invalid="ignore"):
                 found = score.function(problem, options, **score.own_options(own, scores))
-            result[score.name] = checked(found)
+            result[score.name] = checked(found, problem.n)
         except (TooLarge, UndefinedScore) as refusal:
             if refused is None or score is scores[0]:
                 raise

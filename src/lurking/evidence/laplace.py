@@ -128,9 +128,6 @@ def laplace(problem: Problem, options: FitOptions, *, basis: str = "logit", curv
         refuse_ties(problem, f"curvature={curvature!r}", "curvature='full'")
     over_logits = BASES[basis] == "map"
     _check_prior(problem, over_logits)
-    if problem.n <= 0.0:
-        # The posterior is the prior, whose integral needs no Gaussian.
-        return Evidence(0.0, 0.0, None, Kind.EXACT, "laplace", {"loglik": 0.0}, Status.CLOSED_FORM)
     engine = enumerated(problem) if curvature == "full" else problem.engine
     estimate = point_estimate(problem, options, BASES[basis])
     fit = estimate.fit

@@ -46,7 +46,7 @@ class Status(Enum):
     SAMPLED = "sampled: the standard error asked for was reached and the diagnostics agree"
     UNTRUSTED = "the diagnostics disagree: the value may be far off and has no standard error; raise the budget"
     SINGULAR = "the curvature has directions that are flat, fall or end at a boundary; they are left out of the value"
-    ABOVE_ZERO = "above 0, which no log evidence of discrete data can be: there are too few rows for the approximation"
+    INAPPLICABLE = "the approximation does not apply: no log evidence of these data can have this value"
     LOCAL_OPTIMUM = "no single move raises the score, from any of the starts"
     OPTIMUM = "no structure has a higher score: all of them were considered"
     TIME_LIMIT = "stopped at the time limit; the best structure found by then"

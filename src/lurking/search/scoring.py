@@ -12,7 +12,7 @@ from typing import Any
 from lurking.data.table import Table
 from lurking.errors import LurkingError, TooLarge, UndefinedScore
 from lurking.evidence.base import Evidence, chosen_scores, evaluate
-from lurking.evidence.limits import refuse_above_zero
+from lurking.evidence.limits import refuse_inapplicable
 from lurking.graph.dag import Dag
 from lurking.graph.model_class import without_idle_hidden
 from lurking.inference.identifiability import dimension_if_cheap
@@ -260,10 +260,10 @@ class _Candidate:
 
     def _possible(self, found: dict[str, Evidence], refused: dict[str, LurkingError]) -> dict[str, Evidence]:
         """Return the evidences that may be right; the others go to `refused`, but the first score must have one."""
-        refuse_above_zero(found[self.scoring.scores[0]])
+        refuse_inapplicable(found[self.scoring.scores[0]])
         for name, evidence in found.items():
             try:
-                refuse_above_zero(evidence)
+                refuse_inapplicable(evidence)
             except UndefinedScore as refusal:
                 refused[name] = refusal
         return {name: evidence for name, evidence in found.items() if name not in refused}

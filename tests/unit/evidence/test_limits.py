@@ -8,7 +8,7 @@ import pytest
 import lurking as lk
 from lurking.errors import UndefinedScore
 from lurking.evidence.base import Evidence, Kind
-from lurking.evidence.limits import checked, refuse_above_zero
+from lurking.evidence.limits import checked, refuse_inapplicable
 from lurking.learn.loop import Status
 
 
@@ -31,7 +31,7 @@ def value(log_z, error=None, status=Status.SAMPLED, **parts):
     ],
 )
 def test_values_that_may_be_right_are_returned(evidence):
-    assert checked(evidence) is evidence
+    assert checked(evidence, 5.0) is evidence
 
 
 @pytest.mark.parametrize(
@@ -45,28 +45,30 @@ def test_values_that_may_be_right_are_returned(evidence):
 )
 def test_a_value_above_0_is_refused(evidence):
     with pytest.raises(UndefinedScore, match=re.escape(f"name is above 0 here ({evidence.log_z:.4g})")):
-        checked(evidence)
+        checked(evidence, 5.0)
 
 
 @pytest.mark.parametrize("kind", [Kind.ASYMPTOTIC, Kind.PLUG_IN])
 def test_a_formula_above_0_keeps_its_number_but_is_not_reported(kind):
-    evidence = checked(Evidence(2.5, 0.0, None, kind, "name"))
-    assert (evidence.log_z, evidence.status) == (2.5, Status.ABOVE_ZERO)
+    evidence = checked(Evidence(2.5, 0.0, None, kind, "name"), 5.0)
+    assert (evidence.log_z, evidence.status) == (2.5, Status.INAPPLICABLE)
     with pytest.raises(UndefinedScore, match=re.escape("name is above 0 here (2.5)")):
-        refuse_above_zero(evidence)
-    below = checked(Evidence(-2.5, 0.0, None, kind, "name"))
-    assert refuse_above_zero(below) is below
+        refuse_inapplicable(evidence)
+    below = Evidence(-2.5, 0.0, None, kind, "name")
+    assert refuse_inapplicable(checked(below, 5.0)) is below
+    with pytest.raises(UndefinedScore, match=r"name is -2.5 on no data, whose log evidence is 0"):
+        refuse_inapplicable(checked(below, 0.0))
 
 
 @pytest.mark.parametrize("error", [1e22, math.inf])
 def test_a_value_that_its_chains_leave_open_is_refused(error):
     with pytest.raises(UndefinedScore, match="leave it open"):
-        checked(value(-3e11, error, Status.UNTRUSTED))
+        checked(value(-3e11, error, Status.UNTRUSTED), 5.0)
 
 
 def test_a_single_chain_without_a_known_error_has_a_value():
     alone = Evidence(-3.0, 0.0, math.inf, Kind.ESTIMATE, "ais", {}, Status.UNTRUSTED, {"chains": 1})
-    assert checked(alone) is alone
+    assert checked(alone, 5.0) is alone
 
 
 @pytest.mark.parametrize("name", ["ais", "importance"])
