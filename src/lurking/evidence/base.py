@@ -96,7 +96,7 @@ class Evidence:
 
     @property
     def is_settled(self) -> bool | None:
-        """Whether several starts found the best fit behind the value; None if the value is not read off a fit."""
+        """True if several starts found the best fit behind the value; None if the value is not read off a fit."""
         return None if self.starts is None else self.starts.is_settled
 
     def _parts_text(self) -> str:

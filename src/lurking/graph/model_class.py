@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from lurking.graph.colored import ColoredGraph, LabelledEdge, canonical_labelling
 from lurking.graph.dag import Dag
-from lurking.graph.equivalence import Cpdag, cpdag
+from lurking.graph.equivalence import Cpdag, consistent_extension, cpdag
 
 ModelClass: TypeAlias = Hashable
 """A key that is equal for two structures exactly if they are in one class."""
@@ -37,13 +37,30 @@ def without_idle_hidden(dag: Dag) -> Dag:
 
 
 @lru_cache(maxsize=REMEMBERED)
+def essential(dag: Dag) -> Dag:
+    """Return a member of the class of a structure without the hidden variables that are idle in some member.
+
+    `h -> x; x -> y` has the equivalent `x -> h; x -> y`, in which h is barren. The member looked at is the one that has
+    as many hidden variables at the end of all edges as possible, and what is left is looked at again.
+    """
+    kept = without_idle_hidden(dag)
+    while kept.hidden:
+        member = consistent_extension(cpdag(kept), [*kept.hidden, *kept.observed])
+        smaller = Dag(kept.nodes, member.edges, kept.hidden).pruned()
+        if smaller.hidden == kept.hidden:
+            break
+        kept = smaller
+    return kept
+
+
+@lru_cache(maxsize=REMEMBERED)
 def model_class(dag: Dag) -> ModelClass:
     """Return the key of the class of a structure.
 
-    The key is the CPDAG without idle hidden variables, whose hidden nodes are numbered in the order of
+    The key is the CPDAG of the essential structure, whose hidden nodes are numbered in the order of
     `canonical_labelling`, together with their numbers of states.
     """
-    kept = without_idle_hidden(dag)
+    kept = essential(dag)
     graph = cpdag(kept)
     names: dict[str, str | int] = {name: name for name in kept.observed}
     order = _hidden_order(kept, graph)

@@ -16,7 +16,7 @@ LEAST = 1e-12
 
 
 class _Places(NamedTuple):
-    """Flat positions of everything that a hidden variable's states mean."""
+    """Flat positions of all table entries that belong to the states of a hidden variable."""
 
     own: IntArray
     """(l, r) its own table."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -10,6 +11,7 @@ from lurking.inference.problem import Problem
 from lurking.learn.kicks import Kicks
 from lurking.learn.loop import Climb, Climber
 from lurking.learn.starts import ENOUGH, climb_from, iteration_cost, starting_points
+from lurking.runtime.progress import Silent
 from lurking.runtime.rng import grandchildren
 from lurking.types import FloatArray
 
@@ -35,12 +37,12 @@ PER_RUN = float(1 << 16)
 
 
 def climb_until_settled(climber: Climber, problem: Problem, options: FitOptions, within: float) -> list[Climb]:
-    """Return one climb for each start, the end of its kicks where it was kicked.
+    """Return one climb for each start; of a start that was kicked, the best end of its kicks.
 
-    Ten starts are climbed from first. If fewer than eight of them end within `within` nats of the best, the best one
+    Ten starts are run first. If fewer than eight of them end within `within` nats of the best, the best one
     is kicked (`Kicks`), and while fewer than three starts agree the five best different ones and then five new starts
     at a time, each until thirty kicks in a row have not improved it. `EXTRA` bounds the work after the first ten, in
-    multiplications and not in seconds, so that the result depends on the machine and the workers in nothing.
+    multiplications and not in seconds, so that the result does not depend on the machine or the number of workers.
     """
     work = _Work(climber, problem, options, within)
     work.add(FIRST)
@@ -60,6 +62,7 @@ class _Work:
     def __init__(self, climber: Climber, problem: Problem, options: FitOptions, within: float) -> None:
         self.climber, self.problem, self.options, self.within = climber, problem, options, within
         self.climbs: list[Climb] = []
+        self._quiet = replace(options, progress=Silent())
         self._kicks = Kicks(problem.layout)
         self._generators = grandchildren(options.seed, MOST_STARTS)
         self._unit = iteration_cost(problem)
@@ -101,14 +104,16 @@ class _Work:
         return chosen
 
     def kick(self, chosen: list[int], patience: int) -> bool:
-        """Kick each start until `patience` kicks in a row have failed; return whether any of them improved."""
+        """Kick each start until `patience` kicks in a row have failed; return True if any of them improved."""
         if self._kicks.is_empty:
             return False
         failed = dict.fromkeys(chosen, 0)
         improved = False
         while (going := [k for k in chosen if failed[k] < patience]) and not self.is_over:
             made = self._climbed([self._kicked(k) for k in going])
-            for k, climb in zip(going, made, strict=False):  # an interrupt leaves fewer
+            if len(made) < len(going):  # interrupted: which of them are missing is not known
+                break
+            for k, climb in zip(going, made, strict=True):
                 is_better = climb.objective > self.climbs[k].objective + self.within
                 if is_better:  # otherwise the end is kept, and with it the order of the hidden states
                     self.climbs[k] = climb
@@ -122,7 +127,9 @@ class _Work:
         return np.asarray(np.log(self._kicks.kicked(theta, self._generators[k])))
 
     def _climbed(self, starts: list[FloatArray], *, is_free: bool = False) -> list[Climb]:
-        made = climb_from(self.climber, self.problem, starts, self.options, self.options.climb)
+        # Progress counts the first starts; how many follow is not known.
+        options = self.options if is_free else self._quiet
+        made = climb_from(self.climber, self.problem, starts, options, options.climb)
         if not is_free:
             self._left -= sum(climb.n_iter * self._unit + PER_RUN for climb in made)
         return made

@@ -55,7 +55,7 @@ def not_distinguished(posterior: StructurePosterior) -> list[Candidate]:
     """Return the best candidate and those that evidence does not set apart from it, each class once.
 
     These have a Bayes factor of at most 3 against the best, two standard errors taken off. Values that differ in kind
-    are left out: their difference is no evidence.
+    are omitted, since their difference is not evidence, and so are values that are not trusted.
     """
     best = posterior.best
     found, seen = [best], {model_class(best.dag)}
@@ -63,7 +63,7 @@ def not_distinguished(posterior: StructurePosterior) -> list[Candidate]:
         key = model_class(candidate.dag)
         if key not in seen and candidate.is_contending and candidate.prior > 0.0:
             factor = posterior.bayes_factor(best.name, candidate.name)
-            if not factor.is_mixed and _least(factor) <= math.log(BARE_MENTION):
+            if not factor.is_mixed and factor.is_trusted and _least(factor) <= math.log(BARE_MENTION):
                 seen.add(key)
                 found.append(candidate)
     return found

@@ -112,7 +112,7 @@ def choose_states(judge: Judge, dag: Dag | str, name: str, most: int = MOST_STAT
     scores = scan_states(judge, dag, name, most)
     for states in scores:
         sized = dag.with_hidden({name: states})
-        judge.settled(sized)
+        judge.agreed_fit(sized)
         scores[states] = judge.cheap(sized)
     chosen = sorted(contenders(scores))
     dags = [dag.with_hidden({name: states}) for states in chosen]

@@ -31,7 +31,7 @@ from lurking.search.comparison_notes import comparison_warnings
 from lurking.search.posterior import WITHIN, StructurePosterior
 from lurking.search.rescoring import SAMPLED, Rescoring, Sampled, sample_contenders, split_sampler_options
 from lurking.search.scoring import Refusal, Row, Scoring
-from lurking.search.unsettled import first_look, settled
+from lurking.search.unsettled import first_look, with_more_starts
 from lurking.types import Frame
 
 
@@ -196,7 +196,7 @@ def compare(
     scoring = Scoring(data, chosen, of_problem, fit_options, own, workers, executor, in_blocks)
     finished, left_out = _scored(names, dags, first_look(scoring), meter)
     if not stop.is_set:
-        finished = settled(
+        finished = with_more_starts(
             finished, scoring, lambda row: prior.log_weight(row.dag, row.pruned_dimension), within, meter
         )
     if stop.is_set and not (finished and keep_interrupted):

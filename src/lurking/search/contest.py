@@ -10,6 +10,7 @@ from lurking.errors import TooLarge
 from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag
 from lurking.graph.equivalence import cpdag
+from lurking.graph.model_class import model_class
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
 from lurking.models.discrete.prior import prior_of_every_structure
@@ -62,7 +63,10 @@ class Contest:
         return self.structure_prior.log_weight(dag, self.dimension(dag))
 
     def is_known(self, dag: Dag) -> bool:
-        """Whether the structure was judged before."""
+        """True if the structure, or with hidden variables one of its equivalence class, was evaluated before."""
+        if dag.hidden:
+            key = model_class(dag)
+            return any(trial.dag.hidden and model_class(trial.dag) == key for trial in self.history)
         return any(dag.same_structure(trial.dag) for trial in self.history)
 
     def representative(self, dag: Dag) -> Dag:

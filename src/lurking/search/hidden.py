@@ -9,7 +9,7 @@ from typing import final
 
 from lurking.data.messages import plain_count
 from lurking.data.table import Table
-from lurking.errors import LurkingWarning, OptionError, StructureError, TooLarge
+from lurking.errors import LurkingWarning, OptionError, StructureError, TooLarge, UndefinedScore
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
@@ -136,7 +136,7 @@ class HiddenSearch:
                 # First of all, so that whatever the time allows is not below it.
                 try:
                     judge.evidence(start)
-                except TooLarge:
+                except (TooLarge, UndefinedScore):
                     pass  # it comes again, and is told, where the start is considered
                 except KeyboardInterrupt:
                     clock.stop.set()

@@ -20,9 +20,10 @@ from typing import Any, final
 import numpy as np
 
 from lurking.data.table import Table
-from lurking.errors import LurkingWarning, TooLarge
+from lurking.errors import LurkingWarning, TooLarge, UndefinedScore
 from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag
+from lurking.graph.model_class import essential
 from lurking.graph.structure_priors import UNIFORM, StructurePrior
 from lurking.learn.loop import Status
 from lurking.runtime.progress import Progress, Silent
@@ -205,6 +206,8 @@ class _Invention:
         has_room = len(self.now.hidden) < len(kept.hidden) <= self.rules.most_hidden
         if not has_room or not has_enough_neighbours(kept) or not self.fits_data(kept):
             return None
+        if essential(kept).hidden != kept.hidden:  # an equivalent structure does without
+            return None
         try:
             cheap = self.judge.cheap(kept)
         except TooLarge:
@@ -336,7 +339,7 @@ class _Invention:
                 if self.judge.is_hopeless(dag, self.now, lift):
                     return
             evidence = self.judge.evidence(dag, self.rival(dag))
-        except TooLarge as error:
+        except (TooLarge, UndefinedScore) as error:
             if contest.history:
                 return
             told = f"the structure is judged by a bound, and no hidden variable is tried: {error}"

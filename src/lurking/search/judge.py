@@ -79,7 +79,7 @@ class Judge:
         self.target = check_standard_error("target", target, TARGET)
         self.workers, self.stop, self.store = workers, stop or StopFlag(), store
         self._fits: dict[Dag, Fit] = {}
-        self._settled: set[Dag] = set()
+        self._agreed: set[Dag] = set()
         self._evidences: dict[tuple[Dag, _Effort], Evidence] = {}
 
     def fit(self, dag: Dag, start: Start | None = None, restarts: int = FIT_RESTARTS) -> Fit:
@@ -92,15 +92,15 @@ class Judge:
         self.remember(made)
         return self._fits.get(dag, made)
 
-    def settled(self, dag: Dag) -> Fit:
+    def agreed_fit(self, dag: Dag) -> Fit:
         """Return the variational fit after starts were added until several agree, the best known fit among them."""
         known = self._fits.get(dag)
-        if dag not in self._settled:
+        if dag not in self._agreed:
             start = None if known is None else known.network.tables
             made = fit_problem(Problem(dag, self.table, self.prior), "vb", self._options(AUTO, start))
             self.remember(made)
             if made.status is not Status.INTERRUPTED:
-                self._settled.add(dag)
+                self._agreed.add(dag)
         return self.fit(dag)
 
     def remember(self, fit: Fit) -> None:
@@ -154,11 +154,13 @@ class Judge:
         key = (dag.canonical(), effort)
         if key not in self._evidences and (kept := self._recall(*key)) is not None:
             self._evidences[key] = kept
+            if dag.hidden:
+                self.agreed_fit(dag)  # as if the value had been sampled now: later steps depend on this fit
         return self._evidences.get(key)
 
     def _found(self, dag: Dag, effort: _Effort) -> Evidence:
         # The best mode known so far is one of the starts, so that sampling never begins below it.
-        start = self.settled(dag).network.tables if dag.hidden else None
+        start = self.agreed_fit(dag).network.tables if dag.hidden else None
         problem = Problem(dag, self.table, self.prior)
         limits = {"target": effort.target, "passes": effort.passes}
         found = _rightly_named(evaluate(problem, ["ais"], self._options(SAMPLING_RESTARTS, start), limits)["ais"])

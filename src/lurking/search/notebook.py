@@ -12,7 +12,7 @@ from lurking.runtime.rng import Seed, plain_seed
 from lurking.runtime.store import Key, Store, digest_of
 from lurking.search.constraints import Constraints
 
-VERSION = 3
+VERSION = 4
 """Raised when a change of the search makes old notes useless."""
 
 

@@ -114,16 +114,16 @@ class Scoring:
         Structures that are equal up to the names of hidden variables, and without idle ones, are scored once, so that
         copies share one value.
         """
-        first = self._first_of_equals(names, dags)
+        first = self.first_of_equals(names, dags)
         places = [k for k, name in enumerate(names) if first[name] == name]
         made = self._different_rows([names[k] for k in places], [dags[k] for k in places], done)
         found = {row.name: row for row in made}
         pairs = [(name, dag, found[first[name]]) for name, dag in zip(names, dags, strict=True) if first[name] in found]
         if len(pairs) > len(made):
             done(len(pairs))
-        return [row if row.name == name else _copied(row, name, dag) for name, dag, row in pairs]
+        return [row if row.name == name else copied(row, name, dag) for name, dag, row in pairs]
 
-    def _first_of_equals(self, names: Sequence[str], dags: Sequence[Dag]) -> dict[str, str]:
+    def first_of_equals(self, names: Sequence[str], dags: Sequence[Dag]) -> dict[str, str]:
         """Return {model: the first one of its structure}; each is its own where names of hidden variables matter.
 
         Idle hidden variables count only where they are not pruned, and change bounds.
@@ -209,9 +209,9 @@ class Scoring:
         )
 
 
-def _copied(row: Row | Refusal, name: str, dag: Dag) -> Row | Refusal:
-    """Return the row of an equal structure for another one that is called otherwise."""
-    return replace(row, name=name, dag=dag) if isinstance(row, Row) else replace(row, name=name)
+def copied(row: Row | Refusal, name: str, dag: Dag) -> Row | Refusal:
+    """Return the row of an equal structure for another one, without its issues, which name its hidden variables."""
+    return replace(row, name=name, dag=dag, issues=()) if isinstance(row, Row) else replace(row, name=name)
 
 
 def _pruned_dimension(problem: Problem) -> int:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from lurking.learn.loop import Status
 from lurking.learn.restarts import AGREED, FIRST
 from lurking.runtime.progress import Progress
-from lurking.search.scoring import Row, Scoring
+from lurking.search.scoring import Row, Scoring, copied
 
 AT_A_TIME = 4
-"""Models that get more starts before it is asked again which may win; fixed, so that workers do not matter."""
+"""Models that get more starts before those that may win are chosen again; fixed, so that workers do not matter."""
 REACH = 3.0
 """More starts were seen to raise the best of ten by up to one and a half times their range."""
 MOST_MODELS = 32
@@ -19,25 +19,28 @@ MOST_MODELS = 32
 
 
 def first_look(scoring: Scoring) -> Scoring:
-    """Return the scoring with the first starts alone, where `settled` can add more to those models that need them."""
+    """Return the scoring with the first starts alone, where `with_more_starts` can add more."""
     if scoring.options.is_auto and scoring.is_read_off_fits:
         return replace(scoring, options=replace(scoring.options, restarts=FIRST))
     return scoring
 
 
-def settled(
+def with_more_starts(
     rows: Sequence[Row], scoring: Scoring, log_prior: Callable[[Row], float], within: float, progress: Progress
 ) -> list[Row]:
     """Return the rows, scored again with added starts where the first ones disagree and the model may still win.
 
     Starts are added as `restarts="auto"` does it. A model may win if its ln p(m) + log_z by the first score is at most
-    `within` nats below the best, or at most `REACH` times as far as its own starts lie apart.
+    `within` nats below the best, or at most `REACH` times as far as its own starts lie apart. Equal structures share
+    one row, whatever they are called.
     """
-    found = {row.name: row for row in rows}
     if not scoring.options.is_auto or not scoring.is_read_off_fits:
         return list(rows)
+    first = scoring.first_of_equals([row.name for row in rows], [row.dag for row in rows])
+    found = {row.name: row for row in rows if first[row.name] == row.name}
+    again: set[str] = set()
     tried: set[str] = set()
-    progress.begin("models with more starts", min(len(rows), MOST_MODELS))
+    progress.begin("models with more starts", min(len(found), MOST_MODELS))
     try:
         while len(tried) < MOST_MODELS and not scoring.options.stop.is_set:
             waiting = _may_win(list(found.values()), scoring.scores[0], log_prior, within)
@@ -46,12 +49,23 @@ def settled(
                 break
             names, dags = [row.name for row in chosen], [row.dag for row in chosen]
             made = scoring.rows(names, dags, lambda _count: None)
-            found |= {row.name: row for row in made if isinstance(row, Row) and _is_whole(row)}
+            whole = {row.name: row for row in made if isinstance(row, Row) and _is_whole(row)}
+            found |= whole
+            again.update(whole)
             tried.update(names)
             progress.update(len(tried))
     finally:
         progress.end()
-    return [found[row.name] for row in rows]
+    return [_of_equal(row, found[first[row.name]]) if first[row.name] in again else row for row in rows]
+
+
+def _of_equal(row: Row, made: Row) -> Row:
+    """Return the new row of a structure, or of an equal one under its own name."""
+    if row.name == made.name:
+        return made
+    other = copied(made, row.name, row.dag)
+    assert isinstance(other, Row)
+    return other
 
 
 def _may_win(rows: Sequence[Row], score: str, log_prior: Callable[[Row], float], within: float) -> list[Row]:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurking.graph import Dag, all_dags, are_equivalent
-from lurking.graph.model_class import model_class, without_idle_hidden
+from lurking.graph.model_class import essential, model_class, without_idle_hidden
 
 
 @st.composite
@@ -36,8 +36,44 @@ def are_one_class(first, second):
 def test_keys_are_equal_exactly_for_equivalent_structures(first, names, second):
     renamed = first.rename(dict(zip(("s0", "s1", "s2"), names, strict=True)))
     assert model_class(renamed) == model_class(first)
-    expected = are_one_class(without_idle_hidden(first), without_idle_hidden(second))
+    expected = are_one_class(essential(first), essential(second))
     assert (model_class(first) == model_class(second)) == expected
+
+
+def members(dag):
+    """Return all equivalent structures: those that turns of covered edges lead to (Chickering 1995)."""
+    found, waiting = {frozenset(dag.edges)}, [dag]
+    while waiting:
+        here = waiting.pop()
+        for x, y in here.edges:
+            if set(here.parents(y)) - {x} == set(here.parents(x)):
+                edges = frozenset({*here.edges, (y, x)} - {(x, y)})
+                if edges not in found:
+                    found.add(edges)
+                    waiting.append(Dag(here.nodes, sorted(edges), here.hidden))
+    return [Dag(dag.nodes, sorted(edges), dag.hidden) for edges in found]
+
+
+def fewest_hidden(dag):
+    """Return the least number of hidden variables that any member, pruned, and any member of that one … has."""
+    pruned = {without_idle_hidden(each) for each in members(dag)}
+    smaller = [each for each in pruned if len(each.hidden) < len(dag.hidden)]
+    return min((fewest_hidden(each) for each in smaller), default=len(dag.hidden))
+
+
+@settings(deadline=None, max_examples=40)
+@given(dags())
+def test_members_of_a_class_have_one_key_without_idle_hidden_variables(dag):
+    assert len({model_class(each) for each in members(dag)}) == 1
+    assert len(essential(dag).hidden) == fewest_hidden(without_idle_hidden(dag))
+
+
+def test_a_hidden_root_that_an_equivalent_structure_has_as_a_leaf_is_idle():
+    root, leaf = Dag.parse("h[2] -> x; x -> y"), Dag.parse("x -> h[2]; x -> y")
+    assert model_class(root) == model_class(leaf) == model_class(Dag.parse("x -> y"))
+    sink = Dag.parse("h[2] -> a b c; a -> b c; b -> c")
+    assert essential(sink).hidden == {}
+    assert essential(Dag.parse("h[2] -> a b c; a -> b")).hidden == {"h": 2}
 
 
 def test_all_structures_of_four_nodes_fall_into_their_equivalence_classes():

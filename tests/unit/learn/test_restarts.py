@@ -80,6 +80,28 @@ def test_spent_budget_ends_auto_unsettled_and_fit_warns(monkeypatch):
     assert "not settled" in str(fit)
 
 
+def test_progress_counts_the_first_starts_and_never_runs_back():
+    class Counter:
+        def __init__(self):
+            self.seen = []
+
+        def begin(self, _what, total):
+            self.seen.append(0)
+            assert total == 10
+
+        def update(self, done):
+            self.seen.append(done)
+
+        def end(self):
+            pass
+
+    counter = Counter()
+    fit = fit_problem(sharp_problem(6), "vb", FitOptions(progress=counter))
+    assert counter.seen == sorted(counter.seen)
+    assert counter.seen[-1] == 10
+    assert fit.spread.is_settled
+
+
 def test_complete_data_need_one_start_and_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -87,6 +87,22 @@ def test_the_number_of_models_with_more_starts_is_bounded(table, scored, monkeyp
     assert [len(names) for _, names in scored] == [5, 1, 1]
 
 
+def test_equal_structures_share_the_value_with_more_starts(table):
+    models = {f"{name}{states}": f"{name}[{states}] -> *" for name in "gh" for states in (6, 7, 8)}
+    found = {row.name: row for row in lk.compare(models, table, prior=lk.Prior.bdeu(1.0), rescore=False).rows}
+    for states in (6, 7, 8):
+        first, second = found[f"g{states}"], found[f"h{states}"]
+        assert first.evidences["vb"].log_z == second.evidences["vb"].log_z
+        assert set(second.dag.hidden) == {"h"}
+
+
+def test_copies_with_spare_states_are_named_once():
+    comparison = lk.compare({"a": "h[6] -> *", "b": "g[6] -> *"}, lk.stouffer_toby(), rescore=False)
+    (note,) = [note for note in comparison.warnings if "does not use all hidden states" in note]
+    assert "'a' (h: " in note
+    assert "'b'" not in note
+
+
 def test_workers_do_not_change_a_comparison(table):
     one, many = compared(table, workers=1), compared(table, workers=3)
     assert [row.evidences["vb"].log_z for row in one.rows] == [row.evidences["vb"].log_z for row in many.rows]
@@ -97,7 +113,7 @@ def test_an_interrupt_while_starts_are_added_keeps_the_first_values(table, monke
         scoring.options.stop.set()
         return list(rows)
 
-    monkeypatch.setattr("lurking.search.compare.settled", interrupted)
+    monkeypatch.setattr("lurking.search.compare.with_more_starts", interrupted)
     comparison = compared(table, keep_interrupted=True)
     assert comparison.interrupted
     assert len(comparison.rows) == 5

@@ -27,7 +27,7 @@ from lurking.runtime.checks import check_whole
 from lurking.runtime.store import Key, digest_of
 from lurking.samplers.candidate import candidate_density
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Part of every key: raised when the same configuration would give other numbers."""
 POINTS: Final = ("bic", "bicp", "draper", "mled", "cs")
 """Scores that are read off the mode over logits."""
