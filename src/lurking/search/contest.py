@@ -63,7 +63,7 @@ class Contest:
         return self.structure_prior.log_weight(dag, self.dimension(dag))
 
     def is_known(self, dag: Dag) -> bool:
-        """True if the structure, or with hidden variables one of its equivalence class, was evaluated before."""
+        """Return True if the structure, or with hidden variables one of its equivalence class, was evaluated before."""
         if dag.hidden:
             key = model_class(dag)
             return any(trial.dag.hidden and model_class(trial.dag) == key for trial in self.history)
