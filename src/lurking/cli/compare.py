@@ -137,8 +137,10 @@ def _report(
     else:
         about["winner_changes"] = len({each.posterior.best.name for _, each in results}) > 1
         out.print_json("compare", about | {"results": [_content(priors[word], each) for word, each in results]})
-    if results[-1][1].interrupted:
-        raise out.Interrupted(f"{len(results[-1][1].rows)} of {count} models were finished")
+    last = results[-1][1]
+    if last.interrupted:
+        rest = "" if last.sampled or len(last.rows) < count else "; the work after their first fits was not"
+        raise out.Interrupted(f"{len(last.rows)} of {count} models were finished{rest}")
 
 
 def _compared(

@@ -14,10 +14,12 @@ from typing import Annotated, Any
 
 import typer
 
+from lurking.cli import output as out
 from lurking.cli.interrupts import noted_in
 from lurking.data.discretise import METHODS, discretise
 from lurking.data.files import read
 from lurking.data.intervals import interval_bounds
+from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, PriorError, StructureError, nearest_hint
 from lurking.evidence.base import get_score
@@ -253,6 +255,8 @@ def read_data(
             memory=memory,
             progress=bar,
         )
+    if weights is not None and table.n < 1.0:
+        out.warn(f"--weights {weights}: the weights sum to {plain_count(table.n)}, which is less than one row")
     # A target is left out last.
     for cutting in cuttings:
         table = cutting.apply(table, kept)

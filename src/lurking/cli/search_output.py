@@ -34,7 +34,8 @@ def print_search(result: SearchResult, table: Table, prior: str, may_invent: boo
     out.say(str(result.best))
     out.say(f"prior {prior}: ln p(data | structure) = {result_value(result)}; {result.status.sentence}")
     kept = " that keep the constraints" if result.constraints and result.constraints.settled(result.best) else ""
-    out.say(f"equivalent structures{kept} have the same arrows, and -- both ways: {result.cpdag}")
+    if result.best.edges:
+        out.say(f"equivalent structures{kept} have the same arrows, and -- both ways: {result.cpdag}")
     if result.posterior is not None:
         if len(result.posterior) > 1:
             _print_posterior(result.posterior, result.best, result.structure_prior)
@@ -51,7 +52,9 @@ def print_search(result: SearchResult, table: Table, prior: str, may_invent: boo
 
 def _suggestion(result: SearchResult, table: Table, may_invent: bool) -> str | None:
     """Return the suggestion of a search with the options of the command."""
-    return None if result.suggestion is None else advice(table, may_invent=may_invent, for_command=True)
+    if result.suggestion is None or "try hidden=" in result.suggestion:
+        return result.suggestion and out.in_command_words(result.suggestion)
+    return advice(table, may_invent=may_invent, for_command=True)
 
 
 def _print_posterior(posterior: StructurePosterior, best: Dag, prior: StructurePrior | None) -> None:

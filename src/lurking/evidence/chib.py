@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.candidate_points import PointOption, candidate_point, check_point
 from lurking.evidence.closed_form import closed_form
@@ -15,6 +17,8 @@ from lurking.samplers.candidate import LEAST_CHAINS, LEAST_DRAWS, CandidateDensi
 from lurking.samplers.paths import sampled_program
 
 CHAINS = 8
+LEAST_PSEUDO = 0.05
+"""Pseudo-counts below which completions hardly ever change, so that chains agree though they have seen one of many."""
 ERRORS = 3.0
 """Standard errors by which a value may lie below the variational bound, which no log evidence does."""
 ROUNDING = 1e-9
@@ -66,7 +70,8 @@ def chib(
     if options.stop.is_set:
         status = Status.INTERRUPTED
     else:
-        is_trusted = density.is_trusted and is_possible and not density.log_missing
+        is_free = float(problem.pseudo[problem.engine.active].min(initial=np.inf)) >= LEAST_PSEUDO
+        is_trusted = density.is_trusted and is_possible and is_free and not density.log_missing
         status = Status.SAMPLED if is_trusted else Status.UNTRUSTED
     return Evidence(
         log_z=log_z,

@@ -57,10 +57,11 @@ def essential(dag: Dag) -> Dag:
 def model_class(dag: Dag) -> ModelClass:
     """Return the key of the class of a structure.
 
-    The key is the CPDAG of the essential structure, whose hidden nodes are numbered in the order of
-    `canonical_labelling`, together with their numbers of states.
+    The key is the CPDAG without idle hidden variables, whose hidden nodes are numbered in the order of
+    `canonical_labelling`, together with their numbers of states. A hidden root that is idle in an equivalent structure
+    alone (`essential`) has a class of its own: its table is part of the prior.
     """
-    kept = essential(dag)
+    kept = without_idle_hidden(dag)
     graph = cpdag(kept)
     names: dict[str, str | int] = {name: name for name in kept.observed}
     order = _hidden_order(kept, graph)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from lurking.errors import OptionError, UnknownNameError
 from lurking.graph.dag import Dag
-from lurking.graph.model_class import essential
+from lurking.graph.model_class import without_idle_hidden
 from lurking.runtime.checks import is_positive
 
 PRIORS = ("uniform", "edges", "edge-probability", "parameters", "hidden")
@@ -73,7 +73,7 @@ class StructurePrior:
         """Return ln p(m) up to a constant; `dimension` is d of the pruned structure, which no structure alone knows."""
         if self.function is not None:
             return _finite_or_excluded(self.function(dag), dag)
-        counted = essential(dag)
+        counted = without_idle_hidden(dag)
         edges, nodes = len(counted.edges), len(counted.nodes)
         if self.name == "edges":
             return edges * math.log(self.value)

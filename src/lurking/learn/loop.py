@@ -39,7 +39,7 @@ class Status(Enum):
     CONVERGED = "converged: the last plain step gained less than tol per row"
     MAX_ITER = "stopped at max_iter before the gain fell below tol; raise max_iter or tol"
     SADDLE = "the start is a saddle: hidden states are identical and nothing tells them apart; start elsewhere"
-    INTERRUPTED = "interrupted by the user: the best so far; of samplers the estimate from the finished chains"
+    INTERRUPTED = "interrupted by the user: the best so far, or the estimate from the finished chains of a sampler"
     IMPOSSIBLE = "the start gives probability 0 to some row of the data"
     BUDGET = "the budget was spent before the target was reached"
     CLOSED_FORM = "closed form: nothing that matters is unobserved"

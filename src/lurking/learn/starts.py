@@ -49,15 +49,15 @@ class Spread:
 
     @property
     def is_settled(self) -> bool:
-        """True if several starts found the best; otherwise more starts may find a better one."""
+        """True if several starts found the best; otherwise there may be a better one."""
         return self.n_at_best >= self.enough
 
     @property
     def advice(self) -> str:
-        """What was found where the best is not settled, and what to do."""
+        """What was found if the best is not settled after restarts="auto", and what to do."""
         return (
-            f"only {self.n_at_best} of {len(self.objectives)} starts found the best; more starts may find a better "
-            "one, for example restarts=1000"
+            f"only {self.n_at_best} of {len(self.objectives)} starts found the best; there may be a better one, so "
+            "compare several seeds"
         )
 
     def describe(self) -> dict[str, float | int | bool]:

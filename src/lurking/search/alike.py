@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lurking.search.compare import Comparison
 
 BARE_MENTION = SCALES["kass-raftery"][0][0]
+SAME = 1.0
+"""Nats below the value of a model within which one with fewer states fits as well."""
 """Bayes factor up to which a difference is not worth more than a bare mention (Kass & Raftery 1995)."""
 MOST_EXAMINED = 20
 """Contenders whose effective dimension is looked at, the most probable ones."""
@@ -111,13 +113,21 @@ def _spare_states(rows: Sequence[Row]) -> list[str]:
     listed = []
     for row in found[:MOST_NAMED]:
         smaller = _with_used_states(row)
-        other = next((each.name for each in rows if model_class(each.dag) == model_class(smaller)), None)
-        listed.append(f"{row.name!r} ({_in_words(row.issues)}" + (f"; {other!r} fits as well)" if other else ")"))
+        key, value = model_class(smaller), _first_value(row)
+        other = next(
+            (each for each in rows if model_class(each.dag) == key and _first_value(each) >= value - SAME), None
+        )
+        listed.append(f"{row.name!r} ({_in_words(row.issues)}" + (f"; {other.name!r} fits as well)" if other else ")"))
     more = ", …" if len(found) > MOST_NAMED else ""
     return [
         f"the best fit does not use all hidden states: {', '.join(listed)}{more}; a model with fewer states cannot be "
         "told apart from such a fit and is simpler"
     ]
+
+
+def _first_value(row: Row) -> float:
+    """Return the log evidence by the first score."""
+    return next(iter(row.evidences.values())).log_z
 
 
 def _in_words(issues: Sequence[StateIssue]) -> str:

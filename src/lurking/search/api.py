@@ -33,7 +33,7 @@ from lurking.search.contenders import Invented, Trial, untried
 from lurking.search.exhaustive import edge_probabilities, optimum
 from lurking.search.families import FamilyScorer, FamilyScores, prior_of_score
 from lurking.search.greedy import ClimbRules, Searched, Step, climb
-from lurking.search.hidden import HiddenSearch, check_room, checked_limit, room_for
+from lurking.search.hidden import HiddenSearch, check_room, checked_limit, room_for, why_too_many
 from lurking.search.judge import TARGET
 from lurking.search.posterior import StructurePosterior
 from lurking.search.silent_columns import SetAside
@@ -251,7 +251,18 @@ def search(
         )
         invented = aside.invented(work.run(), work.checked_prior(), p_structure)
         outcome = _invented(invented, constraints, data, work, may_invent=most != 0)
-        return replace(outcome, suggestion=None if tiers or indicators else advice(data, may_invent=most != 0))
+        line = _more_hidden(outcome, work) if most is None else None
+        if line is None and not (tiers or indicators):
+            line = advice(data, may_invent=most != 0)
+        return replace(outcome, suggestion=line)
+
+
+def _more_hidden(outcome: SearchResult, work: HiddenSearch) -> str | None:
+    """Return the line on `hidden` if the structure has as many hidden variables as "auto" invents, or None."""
+    most = work.most_hidden
+    if not most or len(outcome.best.hidden) < most or why_too_many(work.table, most + 1) is not None:
+        return None
+    return f"the structure has {most} hidden variables, the most that 'auto' invents; try hidden={most + 1}"
 
 
 def _check_weights(table: Table) -> None:
@@ -386,7 +397,7 @@ def _invented(
     Probabilities among structures without hidden variables alone would say that there is none, so there is no posterior
     if no other was evaluated.
     """
-    why = untried(found.history, found.status, work.most_hidden) if may_invent else None
+    why = untried(found, work.most_hidden) if may_invent else None
     options = FitOptions(seed=work.seed, workers=1)
     fitting = Fitting(data, {"prior": work.checked_prior()}, options, work.rules.workers)
     evidence = found.evidence

@@ -29,6 +29,7 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 UNKNOWN = "unknown"
 """The strength of a factor of values that are not trusted."""
 UNBOUND = frozenset({Kind.EXACT, Kind.ESTIMATE})
+BOUNDS = frozenset({Kind.LOWER_BOUND})
 """Kinds that may stand side by side: neither is low by construction."""
 
 
@@ -52,7 +53,7 @@ class BayesFactor:
     std_error: float | None
     kinds: tuple[Kind, Kind]
     is_settled: bool = True
-    """False if the starts of one of the fits do not agree, so that more starts may change the factor."""
+    """False if the starts of one of the fits do not agree, so that better fits may change the factor."""
     is_trusted: bool = True
     """False if one of the values is not trusted."""
 
@@ -109,11 +110,17 @@ class BayesFactor:
         error = error if self.is_trusted else " ± ?"
         factor = f"{self.factor:.3g}" if self.log_factor < 709.0 else f"e^{self.log_factor:.0f}"
         doubt = " (the two values differ in kind)" if self.is_mixed else ""
-        doubt += "" if self.is_settled else " (not settled: more starts may change it)"
+        if set(self.kinds) <= BOUNDS:
+            doubt += " (by lower bounds)"
+        doubt += "" if self.is_settled else " (not settled: better fits may change it)"
         doubt += "" if self.is_trusted else " (not trusted: one of the values may be far off)"
+        # The bound is on the factor: where it is below 1, the evidence for the other structure is bounded below.
+        is_first = self.log_factor >= 0.0
+        limits = {"at most ": "at most ", "at least ": ""} if is_first else {"at most ": "", "at least ": "at most "}
+        limit = limits.get(self.bound_in_words, "")
         return (
             f"{self.first!r} against {self.second!r}: Bayes factor {self.bound_in_words}{factor} "
-            f"(ln B = {self.log_factor:.2f}{error}); evidence for {self.favours!r}: {self.strength()}{doubt}"
+            f"(ln B = {self.log_factor:.2f}{error}); evidence for {self.favours!r}: {limit}{self.strength()}{doubt}"
         )
 
 

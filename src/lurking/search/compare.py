@@ -92,7 +92,7 @@ class Comparison:
 
     @cached_property
     def unsettled(self) -> tuple[str, ...]:
-        """Models within `within` nats of the best whose starts do not agree: more starts may raise their values."""
+        """Models within `within` nats of the best whose starts do not agree: better fits may raise their values."""
         ranked = self.posterior.ranked()
         rows = {row.name: row for row in self.rows}
         mark = max((c.log_prior + c.evidence.log_z for c in ranked), default=0.0) - self.within

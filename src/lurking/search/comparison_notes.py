@@ -43,8 +43,9 @@ def comparison_warnings(comparison: Comparison, refusal: str = "", may_sample: b
     if doubtful:
         notes.append(f"sampled evidence is not to be trusted for {quoted(doubtful)}: its diagnostics disagree")
     if rows:
-        notes += _edge_of_the_list(rows, comparison.posterior)
-        notes += alike_notes(comparison)
+        alike = alike_notes(comparison)
+        # More states are no advice where fewer do as well.
+        notes += alike or _edge_of_the_list(rows, comparison.posterior)
     return tuple(notes)
 
 
@@ -64,9 +65,12 @@ def _of_starts(comparison: Comparison) -> list[str]:
     """Name the contenders whose starts do not agree, so that their values may still rise."""
     if not comparison.unsettled:
         return []
+    is_auto = comparison.fitting is None or comparison.fitting.options.is_auto
+    # Random starts alone seldom find what kicks find, so a larger number is no advice.
+    advice = "compare several seeds" if is_auto else "use restarts='auto'"
     return [
-        f"not settled: fewer than {ENOUGH} starts found the best fit of {quoted(comparison.unsettled)}; more starts "
-        "may raise their values and change the order, for example restarts=1000"
+        f"not settled: fewer than {ENOUGH} starts found the best fit of {quoted(comparison.unsettled)}; "
+        f"better fits may raise their values and change the order, so {advice}"
     ]
 
 

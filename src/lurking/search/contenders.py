@@ -92,6 +92,8 @@ class Invented:
     n_fitted: int
     status: Status
     structure_prior: StructurePrior
+    has_dismissed: bool = False
+    """True if the bound of some structure with a hidden variable was so low that it was not evaluated."""
 
 
 def distinct(candidates: Iterable[Refined | None]) -> list[Refined]:
@@ -166,12 +168,13 @@ def _below_columns(trial: Trial) -> int:
     return sum(any(parent not in dag.hidden for parent in dag.parents(name)) for name in dag.hidden)
 
 
-def untried(history: Sequence[Trial], status: Status, room: int) -> str | None:
+def untried(found: Invented, room: int) -> str | None:
     """Return why nothing is known about hidden variables though the search may invent some, or None.
 
-    A search that ended by itself has tried hidden variables, unless there is no `room` for one or the structure without
-    any could not be sampled; then what it did not sample was hopeless by its bound.
+    Structures with hidden variables that were dismissed by their bounds count as known. `room` is the number of hidden
+    variables that the data can carry.
     """
+    history, status = found.history, found.status
     if any(trial.dag.hidden for trial in history):
         return None
     nothing = "no structure with a hidden variable was evaluated"
@@ -184,6 +187,8 @@ def untried(history: Sequence[Trial], status: Status, room: int) -> str | None:
         return f"{nothing}, {unknown}: there are too few columns or rows for one"
     if all(trial.evidence.kind is Kind.LOWER_BOUND for trial in history):
         return f"{nothing}, {unknown}: the structure without one is too large to be sampled"
+    if not found.has_dismissed:
+        return f"{nothing}, {unknown}: no proposal kept a hidden variable with three neighbours, or all were too large"
     return None
 
 
@@ -197,13 +202,14 @@ def hidden_part(dag: Dag, lines: Lines = frozenset()) -> str:
 
     Neighbours that are joined by one of the `lines` stand behind ``--``: that direction is not settled.
     """
-    parts = []
+    parts, done = [], set[str]()
     for name, states in dag.hidden.items():
         above, below = (
             " ".join(quote_name(node) for node in nodes if frozenset((node, name)) not in lines)
             for nodes in (dag.parents(name), dag.children(name))
         )
-        near = " ".join(quote_name(node) for node in dag.nodes if frozenset((node, name)) in lines)
+        near = " ".join(quote_name(node) for node in dag.nodes if frozenset((node, name)) in lines and node not in done)
+        done.add(name)
         own = f"{quote_name(name)}[{states}]"
         if above or below:
             parts.append(f"{above + ' -> ' if above else ''}{own}{' -> ' + below if below else ''}")

@@ -106,6 +106,7 @@ class _Invention:
         self.without = without
         self.contest = Contest(judge, rules.structure_prior, constraints)
         self.n_fitted = 0
+        self.has_dismissed = False
 
     def run(self, starts: Sequence[Dag]) -> None:
         """Judge the starts, then add hidden variables as long as evidence speaks for them."""
@@ -337,6 +338,7 @@ class _Invention:
                     return
                 lift = contest.advantage(dag, self.now) if len(dag.hidden) < len(self.now.hidden) else 0.0
                 if self.judge.is_hopeless(dag, self.now, lift):
+                    self.has_dismissed = self.has_dismissed or bool(dag.hidden)
                     return
             evidence = self.judge.evidence(dag, self.rival(dag))
         except (TooLarge, UndefinedScore) as error:
@@ -380,4 +382,5 @@ class _Invention:
         status = self.clock.ending or Status.LOCAL_OPTIMUM
         posterior, history = contest.posterior(), tuple(contest.history)
         prior = self.rules.structure_prior
-        return Invented(self.now, contest.evidence, posterior, history, self.n_fitted, status, prior)
+        found = (self.now, contest.evidence, posterior, history, self.n_fitted, status, prior)
+        return Invented(*found, has_dismissed=self.has_dismissed)

@@ -15,7 +15,7 @@ from lurking.data.frames import pandas_frame
 from lurking.errors import OptionError, UnknownNameError
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
-from lurking.graph.model_class import ModelClass, essential, model_class
+from lurking.graph.model_class import ModelClass, model_class, without_idle_hidden
 from lurking.inference.network import Imputation
 from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import Seed, generators
@@ -213,7 +213,7 @@ class StructurePosterior:
         """
         result: dict[int, float] = {}
         for candidate in self.candidates:
-            count = len(essential(candidate.dag).hidden)
+            count = len(without_idle_hidden(candidate.dag).hidden)
             result[count] = result.get(count, 0.0) + candidate.probability
         return dict(sorted(result.items()))
 

@@ -74,7 +74,7 @@ def test_a_number_of_restarts_means_exactly_that_many():
 
 def test_spent_budget_ends_auto_unsettled_and_fit_warns(monkeypatch):
     monkeypatch.setattr(restarts, "EXTRA", 1.0)
-    with pytest.warns(LurkingWarning, match="not settled: only 1 of 10 starts found the best; more starts may"):
+    with pytest.warns(LurkingWarning, match="not settled: only 1 of 10 starts found the best; there may be a better"):
         fit = lk.fit("class[8] -> *", SHARP, prior=lk.Prior.bdeu(1.0))
     assert not fit.spread.is_settled
     assert "not settled" in str(fit)

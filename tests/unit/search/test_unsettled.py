@@ -49,7 +49,7 @@ def test_unsettled_contenders_are_named_in_table_notes_and_frame(table, monkeypa
     frame = comparison.to_frame().set_index("model")
     assert not frame.loc[best, "vb_settled"]
     first, second = comparison.posterior.ranked()[:2]
-    assert "(not settled: more starts may change it)" in str(comparison.posterior.bayes_factor(first.name, second.name))
+    assert "(not settled: better fits may change it)" in str(comparison.posterior.bayes_factor(first.name, second.name))
 
 
 def test_settled_comparisons_say_nothing_of_starts():
