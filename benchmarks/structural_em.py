@@ -25,7 +25,7 @@ from lurking.search.structures import from_hidden_only, start_structure
 from make_peers import BENCHMARKS
 from timing import best_of
 
-NETWORK = BENCHMARKS.parent / "tests/oracle/data/alarm.bif"
+NETWORK = BENCHMARKS.parent / "tests/oracle/networks/alarm.bif"
 HIDDEN = {"s1": 2, "s2": 2}
 CLASS_ROWS, HIDDEN_ROWS, ALARM_ROWS = 480, 2000, 10_000
 EMPTY_SHARE = 0.1

@@ -10,18 +10,18 @@ import lurking as lk
 from lurking.kernels.reference.junction import Tables, Tree
 from lurking.kernels.reference.junction import expect as textbook_expect
 
-DATA = Path(__file__).parent / "data"
-CASES = json.loads((DATA / "alarm_posteriors.json").read_text())["cases"]
+NETWORKS = Path(__file__).parent / "networks"
+CASES = json.loads((NETWORKS / "alarm_posteriors.json").read_text())["cases"]
 
 
 @pytest.fixture(scope="module")
 def alarm():
-    return lk.read_network(DATA / "alarm.bif")
+    return lk.read_network(NETWORKS / "alarm.bif")
 
 
 @pytest.fixture(scope="module")
 def asia():
-    return lk.read_network(DATA / "asia.bif")
+    return lk.read_network(NETWORKS / "asia.bif")
 
 
 def with_empty_cells(network, rows=5000, share=0.2, seed=1):
