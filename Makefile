@@ -9,7 +9,9 @@ DEVELOPMENT := $(VENV)/.development
 # Compiled kernels are cached by the text of all kernels: Numba itself does not notice a change in a called module.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(shell cat src/lurking/kernels/*.py src/lurking/kernels/cpu/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-long lint bench bench-growth docs clean
+CASES ?= tests/oracle/data
+
+.PHONY: demo test test-long conformance lint bench bench-growth docs clean
 
 demo: $(RUNTIME)  ## the main job on a bundled real data set, ending in a table and a picture
 	$(BIN)/lurking demo --out out
@@ -19,6 +21,9 @@ test: lint  ## everything that must hold
 
 test-long: $(DEVELOPMENT)  ## statistical checks that take long, left out of "make test"
 	$(BIN)/python -m pytest -n auto --dist worksteal -m long
+
+conformance: $(DEVELOPMENT)  ## compare every number of the reference cases in CASES with the library
+	PYTHONPATH=tests $(BIN)/python -m conformance $(CASES)
 
 lint: $(DEVELOPMENT)  ## style, types, layers
 	$(BIN)/ruff check .
