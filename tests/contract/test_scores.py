@@ -147,7 +147,9 @@ def test_no_data(name, model):
             lk.score(model, NOTHING, name)
         assert "\n" not in str(caught.value)
     else:
-        assert lk.score(model, NOTHING, name).log_z == 0.0
+        evidence = lk.score(model, NOTHING, name)
+        # The formula of the Gaussian at the mode of the prior is not 0, and its status says so.
+        assert evidence.log_z == 0.0 or (name, evidence.status) == ("laplace", lk.Status.INAPPLICABLE)
 
 
 FEW = {"chib": {"draws": 400}, "ais": {"passes": 20_000}, "importance": {"draws": 300}}

@@ -52,7 +52,7 @@ def settled(
     result: list[Mode] = []
     for mode, seed in zip(modes, seeds, strict=True):
         points = _points(problem, mode, thin, np.random.Generator(np.random.PCG64(seed)), stop)
-        counts, potentials = _moments(problem, points, names)
+        counts, potentials = _moments(problem, points, names, stop)
         apart = [float(np.abs(counts[names] - other).max(axis=1).min()) for other in found]
         if min(apart, default=np.inf) > SAME * problem.n:
             found.append(counts)
@@ -76,11 +76,13 @@ def _points(problem: Problem, mode: Mode, thin: int, generator: np.random.Genera
     return points
 
 
-def _moments(problem: Problem, points: FloatArray, names: IntArray) -> tuple[FloatArray, FloatArray]:
+def _moments(problem: Problem, points: FloatArray, names: IntArray, stop: StopFlag) -> tuple[FloatArray, FloatArray]:
     """Return the means of N(θ) and ln θ over points, each renamed to lie nearest to those before it, (P,) both."""
     engine, size = problem.engine, problem.layout.size
     counts, potentials, log_theta = np.zeros(size), np.zeros(size), np.zeros(size)
     for k, point in enumerate(points):
+        if stop.is_set:
+            raise KeyboardInterrupt
         log_theta[engine.active] = point
         own = engine.expect(log_theta)[0]
         nearest = names[int(((k * own[names] - counts) ** 2).sum(axis=1).argmin())]

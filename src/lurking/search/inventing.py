@@ -289,7 +289,7 @@ class _Invention:
                 self.consider(other, "another number of states" if other.edges == dag.edges else "joined")
 
     def touched_up(self) -> None:
-        """Judge structures with one other edge at a hidden variable, until none is kept."""
+        """Evaluate structures with one other edge at a hidden variable until none is kept."""
         known: Dag | None = None
         while self.now is not known and not self.clock.is_over:
             known = self.now

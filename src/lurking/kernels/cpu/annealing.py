@@ -140,6 +140,8 @@ def anneal_into(
     scratch = (np.empty(program.joined.n_cells), np.empty(program.joined.n_cells))
     ancestors = np.empty(particles, np.int64)
     for i in range(particles):
+        if stop[0] != 0:
+            return False, 0.0, 0
         draw_into(program, start[1], counts[i], scratch, generator, False)
         log_weights[i] = 0.0
         lineage[i] = i
@@ -167,6 +169,8 @@ def anneal_into(
             log_weights[:] = 0.0
             n_resamplings += 1
         for i in range(particles):
+            if stop[0] != 0:
+                return False, log_resampled, n_resamplings
             state = (log_theta[i], counts[i])
             move(program, pseudo, start, following, k == steps - 1, generator, state, scratch)
     return True, log_resampled, n_resamplings
