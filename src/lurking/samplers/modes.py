@@ -36,7 +36,7 @@ def variational_modes(problem: Problem, options: FitOptions, most: int) -> list[
     engine = problem.engine
     climber = Climber(engine, problem.pseudo, Rule.VB, problem.n)
     climbs = climbs_of_starts(climber, problem, options)
-    if not climbs:
+    if not climbs or options.stop.is_set:  # nothing is sampled yet, so nothing can be kept
         raise KeyboardInterrupt
     climbs.sort(key=lambda climb: -climb.objective)
     permutations = relabelings_of(problem)

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 import lurking as lk
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
-from lurking.samplers import aliases
+from lurking.samplers import aliases, modes
 from lurking.samplers.aliases import Sharing
 from lurking.samplers.annealed import AnnealOptions, annealed_evidence
 from lurking.samplers.annealing import anneal
@@ -179,3 +179,22 @@ def test_a_stop_keeps_finished_replicates():
     found = annealed_evidence(problem, options, AnnealOptions(target=1e-4))
     assert found.status is Status.INTERRUPTED
     assert math.isfinite(found.log_z)
+
+
+def test_an_interrupt_during_the_fits_ends_before_relabelings_are_listed(monkeypatch):
+    options = FitOptions(keep_interrupted=True, restarts=2)
+    climb = modes.climbs_of_starts
+
+    def interrupted(*arguments):
+        found = climb(*arguments)
+        options.stop.set()
+        return found
+
+    def listed(_problem):
+        raise AssertionError("listing the relabelings of eight states takes seconds")
+
+    monkeypatch.setattr(modes, "climbs_of_starts", interrupted)
+    monkeypatch.setattr(modes, "relabelings_of", listed)
+    problem = lk.Problem("s[2] -> a b", lk.Table.from_rows([(0, 1), (1, 1), (0, 0)], ["a", "b"]))
+    with pytest.raises(KeyboardInterrupt):
+        modes.variational_modes(problem, options, 4)
