@@ -1,4 +1,4 @@
-"""The net under moves of code: records of what the library computes."""
+"""The net under moves of code: records of what the library computes, and speed against another tree."""
 
 import json
 import math
@@ -110,9 +110,19 @@ def test_every_score_is_recorded():
     assert set(numbers_learning.SCORES) == set(score_names())
 
 
-@pytest.mark.parametrize("pattern", ["numbers_*.py", "same_numbers.py"])
-def test_records_outlive_moves_of_modules(pattern):
+@pytest.mark.parametrize("pattern", ["numbers_*.py", "same_numbers.py", "against_work.py"])
+def test_records_and_benchmarks_outlive_moves_of_modules(pattern):
     paths = list(BENCHMARKS.glob(pattern))
     assert paths
     for path in paths:
         assert not re.search(r"(from|import) lurking\.", path.read_text()), path.name
+
+
+def test_interval_of_a_median_is_that_of_order_statistics():
+    from against import Interval
+
+    ratios = [1.0 + k / 100.0 for k in range(15)]
+    assert Interval.of(ratios[::-1]) == (ratios[3], ratios[7], ratios[11])  # 96.5 %; one rank further in is 88.2 %
+    assert Interval.of(ratios[:6]) == (ratios[0], pytest.approx(1.025), ratios[5])
+    assert Interval.of([1.0] * 14 + [9.0]).is_within
+    assert not Interval.of([1.0] * 10 + [1.04] * 5).is_within
