@@ -252,9 +252,8 @@ def search(
         invented = aside.invented(work.run(), work.checked_prior(), p_structure)
         outcome = _invented(invented, constraints, data, work, may_invent=most != 0)
         line = _more_hidden(outcome, work) if most is None else None
-        if line is None and not (tiers or indicators):
-            line = advice(data, may_invent=most != 0)
-        return replace(outcome, suggestion=line)
+        may_advise = line is None and not (tiers or indicators)
+        return replace(outcome, suggestion=advice(data, may_invent=most != 0) if may_advise else line)
 
 
 def _more_hidden(outcome: SearchResult, work: HiddenSearch) -> str | None:

@@ -44,7 +44,7 @@ def comparison_warnings(comparison: Comparison, refusal: str = "", may_sample: b
         notes.append(f"sampled evidence is not to be trusted for {quoted(doubtful)}: its diagnostics disagree")
     if rows:
         alike = alike_notes(comparison)
-        # More states are no advice where fewer do as well.
+        # Do not advise more states if fewer do as well.
         notes += alike or _edge_of_the_list(rows, comparison.posterior)
     return tuple(notes)
 
@@ -66,7 +66,7 @@ def _of_starts(comparison: Comparison) -> list[str]:
     if not comparison.unsettled:
         return []
     is_auto = comparison.fitting is None or comparison.fitting.options.is_auto
-    # Random starts alone seldom find what kicks find, so a larger number is no advice.
+    # Random starts alone seldom find what kicks find, so a larger number would not help.
     advice = "compare several seeds" if is_auto else "use restarts='auto'"
     return [
         f"not settled: fewer than {ENOUGH} starts found the best fit of {quoted(comparison.unsettled)}; "
