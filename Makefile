@@ -7,7 +7,7 @@ RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
 # Compiled kernels are cached by the text of all kernels: Numba itself does not notice a change in a called module.
-export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(shell cat src/lurking/kernels/*.py src/lurking/kernels/cpu/*.py | cksum | cut -d' ' -f1)
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(shell cat src/lurking/kernels/*.py src/lurking/kernels/cpu/*.py src/lurking/kernels/cpu/*/*.py | cksum | cut -d' ' -f1)
 
 CASES ?= tests/oracle/data
 

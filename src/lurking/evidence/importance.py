@@ -92,7 +92,7 @@ def importance(problem: Problem, options: FitOptions, *, draws: int = 4096, flat
 
 def _log_weights(problem: Problem, options: FitOptions, alpha: FloatArray, sharing: Sharing, draws: int) -> FloatArray:
     """Return ln w of every point, (draws,); after an interrupt those of the pieces that were finished."""
-    from lurking.kernels.cpu.importance import weigh_points_into
+    from lurking.kernels.cpu.points import weigh_points_into
 
     program, pseudo = compiled_program(problem), problem.pseudo[problem.engine.active]
     assert program is not None  # something is active

@@ -115,7 +115,7 @@ class EnumerationEngine(Engine):
         return expect(self.program, potentials)
 
     def _group_posterior(self, potentials: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
-        from lurking.kernels.cpu.posterior import posterior_of_group
+        from lurking.kernels.cpu.enumeration import posterior_of_group
 
         assert self.program is not None  # groups exist only when a program was compiled
         return posterior_of_group(self.program, potentials[self.active], index)

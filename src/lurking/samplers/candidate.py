@@ -141,7 +141,7 @@ def candidate_density(
     `average=False` leaves out the relabelings. Each chain has its own random stream: results do not depend on the
     number of workers. After an interrupt, when `stop` is given, the chains finished are returned.
     """
-    from lurking.kernels.cpu.candidate import counts_into
+    from lurking.kernels.cpu.gibbs import counts_into
 
     check_whole("chains", chains, LEAST_CHAINS)
     check_whole("draws", draws, LEAST_DRAWS)

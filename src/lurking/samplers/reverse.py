@@ -1,6 +1,6 @@
 """Chains run backwards, from posterior draws down to the start of a path: the upper side of the evidence.
 
-A reverse chain from an exact posterior draw gives V with E[1/V] = 1/p(y) (`lurking.kernels.cpu.reverse`).
+A reverse chain from an exact posterior draw gives V with E[1/V] = 1/p(y) (`lurking.kernels.cpu.annealing`).
 
 Aliases. Forward populations carry S·ρ(θ), ρ(θ) = g(θ)^γ / Σ_π g(πθ)^γ (see `lurking.samplers.aliases`): they give
 W = w · S ρ(θ_K). In reverse, choose the relabeling π of a posterior draw with probability ρ(πθ): what comes out has the
@@ -107,7 +107,7 @@ def reverse(
 
     After an interrupt, when `stop` is given, the chains finished by then.
     """
-    from lurking.kernels.cpu.reverse import reverse_into
+    from lurking.kernels.cpu.annealing import reverse_into
 
     program, schedule, flag = path.program, checked_temperatures(temperatures), stop or StopFlag()
 

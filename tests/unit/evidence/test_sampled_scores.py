@@ -14,7 +14,7 @@ from lurking.evidence.importance import importance
 from lurking.evidence.thermodynamic import thermodynamic
 from lurking.evidence.wbic import wbic
 from lurking.inference.problem import Problem
-from lurking.kernels.cpu.importance import weigh_points_into
+from lurking.kernels.cpu.points import weigh_points_into
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Climber, Status
 from lurking.samplers import aliases, metropolis

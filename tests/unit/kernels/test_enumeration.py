@@ -8,7 +8,7 @@ from lurking.graph.dag import Dag
 from lurking.inference.enumeration import EnumerationEngine
 from lurking.inference.reference import ReferenceEngine
 from lurking.kernels.cpu.enumeration import CHUNK, expect, expect_into
-from lurking.kernels.cpu.posterior import posterior_of_group
+from lurking.kernels.cpu.enumeration import posterior_of_group
 from lurking.models.discrete.layout import Layout
 
 
