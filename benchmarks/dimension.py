@@ -9,8 +9,8 @@ import resource
 import time
 
 import lurking as lk
-from lurking.inference.identifiability import effective_dimension, is_cheap
-from lurking.models.discrete.layout import Layout
+from lurking.inference.dimension.identifiability import effective_dimension, is_cheap
+from lurking.models.layout import Layout
 
 
 def layout_of(dag: lk.Dag, levels: int) -> Layout:

@@ -15,7 +15,7 @@ import timeit
 import numpy as np
 
 import lurking as lk
-from lurking.graph.symmetry import alias_count
+from lurking.graph.symmetry.aliases import alias_count
 
 EDGES = [("s1", "y1"), ("s1", "y2"), ("s1", "y3"), ("s2", "y2"), ("s2", "y3"), ("s2", "y4")]
 NODES = ["s1", "s2", "y1", "y2", "y3", "y4"]

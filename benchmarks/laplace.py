@@ -14,10 +14,10 @@ from time import perf_counter
 import numpy as np
 
 import lurking as lk
-from lurking.evidence.laplace import laplace
-from lurking.inference.coordinates import Logits, row_starts
-from lurking.inference.curvature import full
-from lurking.inference.determinant import Factor
+from lurking.evidence.asymptotic.laplace import laplace
+from lurking.inference.curvature.coordinates import Logits, row_starts
+from lurking.inference.curvature.determinant import Factor
+from lurking.inference.curvature.hessian import full
 from lurking.learn.fit import FitOptions, fit_problem
 
 ROWS = 400

@@ -14,8 +14,8 @@ from budget import Budget
 from lurking.data.table import Table
 from lurking.graph.dag import Dag
 from lurking.inference.problem import ENGINES, Problem
-from lurking.models.discrete.layout import Layout
-from lurking.models.discrete.prior import Prior
+from lurking.models.layout import Layout
+from lurking.models.prior import Prior
 
 # In a background job Ctrl-C is ignored, by all processes started from it too; tests of interrupts need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lurking.learn.api import fit as fit
     from lurking.learn.fit import Fit as Fit
     from lurking.learn.loop import Status as Status
-    from lurking.models.discrete.prior import Prior as Prior
+    from lurking.models.prior import Prior as Prior
     from lurking.report.prequential import plot_prequential as plot_prequential
     from lurking.report.profiles import plot_profiles as plot_profiles
     from lurking.samplers.dp_gibbs import ProcessDraws as ProcessDraws
@@ -76,7 +76,7 @@ _HOME = {
     "LurkingWarning": "lurking.errors",
     "Network": "lurking.inference.network",
     "Prequential": "lurking.search.prequential",
-    "Prior": "lurking.models.discrete.prior",
+    "Prior": "lurking.models.prior",
     "Problem": "lurking.inference.problem",
     "ProcessDraws": "lurking.samplers.dp_gibbs",
     "SampledStructures": "lurking.search.jumps",

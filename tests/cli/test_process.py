@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.kernels.cpu import collapsed
+from lurking.kernels.cpu.chains import collapsed
 from lurking.learn.loop import Climber
 from lurking.runtime.executor import StopFlag
 from lurking.samplers.metropolis import Walk

@@ -10,8 +10,8 @@ import pytest
 from lurking.data.table import Table
 from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
-from lurking.models.discrete.layout import Layout
-from lurking.models.discrete.prior import Prior
+from lurking.models.layout import Layout
+from lurking.models.prior import Prior
 
 DATA = Path(__file__).parent / "data"
 

@@ -9,8 +9,8 @@ import pytest
 
 import lurking as lk
 from lurking.errors import PriorError
-from lurking.inference.coordinates import Logits, Probabilities, row_starts
-from lurking.inference.curvature import by_table_row, complete_matrix, full, on_the_diagonal
+from lurking.inference.curvature.coordinates import Logits, Probabilities, row_starts
+from lurking.inference.curvature.hessian import by_table_row, complete_matrix, full, on_the_diagonal
 from lurking.kernels.reference.enumeration import completions
 
 COORDINATES = {"logit": Logits, "probability": Probabilities}

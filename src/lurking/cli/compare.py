@@ -15,7 +15,7 @@ from lurking.evidence.base import Evidence, get_score, score_names
 from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.io.models_file import parse_models, read_models
-from lurking.models.discrete.prior import Prior
+from lurking.models.prior import Prior
 from lurking.report.prequential import plot_prequential
 from lurking.report.profiles import check_picture, save_figure
 from lurking.search.compare import Comparison

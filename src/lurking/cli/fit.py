@@ -11,12 +11,12 @@ import typer
 from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.data.messages import plain_count
+from lurking.inference.dimension.identifiability import unidentified_note
+from lurking.inference.engines.row_blocks import BlockEngine
 from lurking.inference.goodness import Goodness
 from lurking.inference.hidden_tables import HiddenTable, hidden_configurations, hidden_tables, order_by_size
-from lurking.inference.identifiability import unidentified_note
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem
-from lurking.inference.row_blocks import BlockEngine
 from lurking.io.networks import write_network
 from lurking.learn.api import fit as fit_structure
 from lurking.learn.fit import Fit

@@ -27,7 +27,7 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import marked
 from lurking.io.networks import is_bif, read_network
 from lurking.learn.restarts import AUTO
-from lurking.models.discrete.prior import Prior
+from lurking.models.prior import Prior
 from lurking.runtime.executor import StopFlag, worker_count
 from lurking.runtime.progress import Bar
 from lurking.types import Level

@@ -15,7 +15,7 @@ import typer
 from lurking.data.table import Table
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
-from lurking.models.discrete.document import plain, versions
+from lurking.models.document import plain, versions
 
 WIDTH_WITHOUT_TERMINAL = 120
 SETTING = re.compile(

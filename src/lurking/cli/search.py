@@ -15,7 +15,7 @@ from lurking.cli.search_output import print_search, result_value, search_content
 from lurking.errors import DataError, OptionError
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
-from lurking.models.discrete.prior import BDeuPrior, Prior
+from lurking.models.prior import BDeuPrior, Prior
 from lurking.report.profiles import check_picture, save_figure
 from lurking.report.structures import plot_structure
 from lurking.runtime.executor import StopFlag

@@ -20,7 +20,7 @@ from scipy.special import gammaln, logsumexp
 from lurking.errors import FractionalWeights, OptionError, TooLarge
 from lurking.evidence.base import Evidence, Kind
 from lurking.expfam import dirichlet
-from lurking.inference.base import Engine
+from lurking.inference.engines.base import Engine
 from lurking.inference.problem import Problem
 from lurking.kernels.program import plain_slots
 from lurking.kernels.reference.special import log_rising

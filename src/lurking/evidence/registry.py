@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from lurking.evidence.adjusted_bic import adjusted_bic
-from lurking.evidence.ais import annealed_importance_sampling, takes
+from lurking.evidence.asymptotic.adjusted_bic import adjusted_bic
+from lurking.evidence.asymptotic.bic import bic
+from lurking.evidence.asymptotic.bicp import bicp
+from lurking.evidence.asymptotic.draper import draper
+from lurking.evidence.asymptotic.laplace import laplace, mode_of
 from lurking.evidence.base import register
-from lurking.evidence.bic import bic
-from lurking.evidence.bicp import bicp
-from lurking.evidence.chib import chib
 from lurking.evidence.cs import cheeseman_stutz
-from lurking.evidence.draper import draper
 from lurking.evidence.exact import exact
-from lurking.evidence.importance import importance
-from lurking.evidence.laplace import laplace, mode_of
 from lurking.evidence.map_likelihood import map_likelihood
 from lurking.evidence.mled import mled
 from lurking.evidence.point import point_of
-from lurking.evidence.thermodynamic import thermodynamic
+from lurking.evidence.sampled.ais import annealed_importance_sampling, takes
+from lurking.evidence.sampled.chib import chib
+from lurking.evidence.sampled.importance import importance
+from lurking.evidence.sampled.thermodynamic import thermodynamic
+from lurking.evidence.sampled.wbic import wbic
 from lurking.evidence.vb import variational_bayes, variational_fit
-from lurking.evidence.wbic import wbic
 
 register("exact", exact)
 register("map-likelihood", map_likelihood, fit_of=point_of)

@@ -11,7 +11,6 @@ Nothing here knows of data; networkx is imported only when a structure is turned
 
 from __future__ import annotations
 
-from lurking.graph.canonical import canonical_form
 from lurking.graph.dag import Dag
 from lurking.graph.equivalence import (
     Cpdag,
@@ -22,7 +21,8 @@ from lurking.graph.equivalence import (
 )
 from lurking.graph.parse import STAR
 from lurking.graph.spaces import all_dags, bipartite, bipartite_size
-from lurking.graph.symmetry import alias_count, hidden_automorphisms, log_aliases
+from lurking.graph.symmetry.aliases import alias_count, hidden_automorphisms, log_aliases
+from lurking.graph.symmetry.canonical import canonical_form
 
 __all__ = [
     "STAR",

@@ -243,7 +243,7 @@ class Dag:
         """Return the representative of all structures that differ only in hidden names and in order."""
         form = self._canonical
         if form is None:
-            from lurking.graph.canonical import canonical_form
+            from lurking.graph.symmetry.canonical import canonical_form
 
             form = canonical_form(self)
             _store(self, "_canonical", form)

@@ -11,9 +11,9 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import TypeAlias
 
-from lurking.graph.colored import ColoredGraph, LabelledEdge, canonical_labelling
 from lurking.graph.dag import Dag
 from lurking.graph.equivalence import Cpdag, consistent_extension, cpdag
+from lurking.graph.symmetry.colored import ColoredGraph, LabelledEdge, canonical_labelling
 
 ModelClass: TypeAlias = Hashable
 """A key that is equal for two structures exactly if they are in one class."""

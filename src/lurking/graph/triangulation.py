@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
-from lurking.graph.groups import Groups
+from lurking.graph.symmetry.groups import Groups
 
 
 class CliqueTree(NamedTuple):

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from lurking.errors import TooLarge
-from lurking.inference.components import Splitter, bits, kept_nodes
-from lurking.models.discrete.layout import Layout
+from lurking.inference.engines.components import Splitter, bits, kept_nodes
+from lurking.models.layout import Layout
 from lurking.runtime.memory import count_in_words, in_words, is_affordable
 from lurking.types import BoolArray, CodeArray, FloatArray, IntArray
 

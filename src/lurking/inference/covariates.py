@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from lurking.graph.dag import Dag
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import TooLarge
 from lurking.inference.covariates import ConditionalLikelihood, conditional_dimension
-from lurking.inference.identifiability import dimension_if_cheap
+from lurking.inference.dimension.identifiability import dimension_if_cheap
 from lurking.inference.network import Network
 from lurking.types import CodeArray, FloatArray
 

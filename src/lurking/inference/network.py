@@ -16,15 +16,15 @@ from lurking.data.frames import pandas_frame
 from lurking.data.table import Table, as_table
 from lurking.errors import DataError, LurkingWarning, OptionError, StructureError, nearest_hint
 from lurking.graph.dag import Dag
-from lurking.inference.base import Engine
-from lurking.inference.choice import choose_engine
 from lurking.inference.covariates import covariates_of
 from lurking.inference.elimination import Factor, eliminate
+from lurking.inference.engines.base import Engine
+from lurking.inference.engines.choice import choose_engine
 from lurking.inference.hidden_tables import HiddenTable, hidden_tables, names_with_parents
 from lurking.inference.problem import node_codes
-from lurking.models.discrete.document import Document, read_document, versions, write_document
-from lurking.models.discrete.layout import Layout
-from lurking.models.discrete.ties import Ties, checked_ties, restricted
+from lurking.models.document import Document, read_document, versions, write_document
+from lurking.models.layout import Layout
+from lurking.models.ties import Ties, checked_ties, restricted
 from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.types import BoolArray, FloatArray, Frame, IntArray, Level, read_only

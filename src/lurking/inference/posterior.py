@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from lurking.errors import OptionError, StructureError, nearest_hint
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 from lurking.types import FloatArray, read_only
 
 

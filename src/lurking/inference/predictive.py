@@ -9,7 +9,7 @@ import numpy as np
 
 from lurking.data.table import Table
 from lurking.errors import OptionError
-from lurking.inference.base import Engine
+from lurking.inference.engines.base import Engine
 from lurking.inference.network import Network
 from lurking.types import FloatArray, IntArray
 

@@ -21,18 +21,18 @@ from lurking.errors import (
     nearest_hint,
 )
 from lurking.graph.dag import Dag
-from lurking.graph.symmetry import log_aliases
-from lurking.graph.tied_symmetry import tied_log_aliases
-from lurking.inference.base import Engine
-from lurking.inference.choice import choose_engine
-from lurking.inference.enumeration import EnumerationEngine
-from lurking.inference.identifiability import dimension_if_cheap, effective_dimension
-from lurking.inference.junction import JunctionEngine
-from lurking.inference.reference import ReferenceEngine
-from lurking.inference.row_blocks import BLOCK_ROWS, BlockEngine, DiskShelf, MemoryShelf
-from lurking.models.discrete.layout import Layout
-from lurking.models.discrete.prior import Prior
-from lurking.models.discrete.ties import Ties, checked_ties, restricted
+from lurking.graph.symmetry.aliases import log_aliases
+from lurking.graph.symmetry.tied_aliases import tied_log_aliases
+from lurking.inference.dimension.identifiability import dimension_if_cheap, effective_dimension
+from lurking.inference.engines.base import Engine
+from lurking.inference.engines.choice import choose_engine
+from lurking.inference.engines.enumeration import EnumerationEngine
+from lurking.inference.engines.junction import JunctionEngine
+from lurking.inference.engines.reference import ReferenceEngine
+from lurking.inference.engines.row_blocks import BLOCK_ROWS, BlockEngine, DiskShelf, MemoryShelf
+from lurking.models.layout import Layout
+from lurking.models.prior import Prior
+from lurking.models.ties import Ties, checked_ties, restricted
 from lurking.runtime.memory import available_bytes, in_words, is_affordable
 from lurking.runtime.progress import Progress, Silent
 from lurking.types import CodeArray, FloatArray, Level, read_only

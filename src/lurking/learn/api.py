@@ -11,7 +11,7 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, FitOptions, fit_problem
 from lurking.learn.loop import Status
-from lurking.models.discrete.prior import Prior
+from lurking.models.prior import Prior
 
 
 def fit(

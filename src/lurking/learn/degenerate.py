@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 from lurking.types import FloatArray
 
 EMPTY_BELOW = 0.5

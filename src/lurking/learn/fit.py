@@ -13,8 +13,8 @@ import numpy as np
 
 from lurking.data.messages import plain_count
 from lurking.errors import OptionError, UnknownNameError
+from lurking.inference.dimension.identifiability import unidentified_note
 from lurking.inference.goodness import Goodness, goodness_of_fit
-from lurking.inference.identifiability import unidentified_note
 from lurking.inference.network import Network
 from lurking.inference.posterior import DirichletPosterior
 from lurking.inference.problem import Problem
@@ -23,7 +23,7 @@ from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues
 from lurking.learn.loop import Climb, Climber, ClimbOptions, Status, rule_of
 from lurking.learn.restarts import AUTO, FIRST, climb_until_settled
 from lurking.learn.starts import ENOUGH, SAME_OPTIMUM, Spread, climb_from, starting_points
-from lurking.models.discrete.document import versions
+from lurking.models.document import versions
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, worker_count
 from lurking.runtime.progress import Progress, Silent

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lurking.errors import OptionError
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 from lurking.runtime.rng import Seed, generators
 from lurking.types import FloatArray
 

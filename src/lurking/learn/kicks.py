@@ -6,7 +6,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 from lurking.types import FloatArray, IntArray
 
 PUSH = 1.0

@@ -18,7 +18,7 @@ from scipy.special import gammaln
 
 from lurking.errors import OptionError, PriorError, UnknownNameError
 from lurking.expfam import dirichlet
-from lurking.inference.base import Engine
+from lurking.inference.engines.base import Engine
 from lurking.kernels.batch import Climbs
 from lurking.kernels.program import ClimbResult, Outcome, Rule
 from lurking.learn.python_loop import climb_in_python

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lurking.inference.base import Engine
-from lurking.inference.coordinates import Logits, row_starts
-from lurking.inference.curvature import full
-from lurking.inference.determinant import Factor
+from lurking.inference.curvature.coordinates import Logits, row_starts
+from lurking.inference.curvature.determinant import Factor
+from lurking.inference.curvature.hessian import full
+from lurking.inference.engines.base import Engine
 from lurking.types import BoolArray, FloatArray
 
 ROUNDS = 12

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from lurking.expfam import dirichlet
-from lurking.inference.base import Engine
+from lurking.inference.engines.base import Engine
 from lurking.kernels.program import (
     FIRST_STEP_LIMIT,
     LEAST_JUMP,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lurking.inference.engines.row_blocks import BlockEngine
 from lurking.inference.problem import Problem
-from lurking.inference.row_blocks import BlockEngine
 from lurking.learn.ascent import ascend
 from lurking.learn.init import draw_starts, given_start
 from lurking.learn.loop import Climb, Climber, ClimbOptions

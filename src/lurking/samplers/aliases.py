@@ -20,9 +20,9 @@ from scipy.optimize import linear_sum_assignment
 
 from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
-from lurking.graph.symmetry import symmetric_count
+from lurking.graph.symmetry.aliases import symmetric_count
 from lurking.inference.problem import Problem
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 from lurking.samplers.orders import Orders
 from lurking.types import BoolArray, FloatArray, IntArray
 

@@ -23,8 +23,8 @@ from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.aliases import relabelings
+from lurking.samplers.annealing.paths import sampled_program
 from lurking.samplers.diagnostics import effective_sample_size, log_mean
-from lurking.samplers.paths import sampled_program
 from lurking.types import FloatArray, IntArray
 
 LEAST_CHAINS = 4
@@ -141,7 +141,7 @@ def candidate_density(
     `average=False` leaves out the relabelings. Each chain has its own random stream: results do not depend on the
     number of workers. After an interrupt, when `stop` is given, the chains finished are returned.
     """
-    from lurking.kernels.cpu.gibbs import counts_into
+    from lurking.kernels.cpu.chains.gibbs import counts_into
 
     check_whole("chains", chains, LEAST_CHAINS)
     check_whole("draws", draws, LEAST_DRAWS)

@@ -17,8 +17,8 @@ from lurking.kernels.program import Program
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
-from lurking.samplers.annealing import checked_temperatures
-from lurking.samplers.paths import inactive_evidence, sampled_program
+from lurking.samplers.annealing.paths import inactive_evidence, sampled_program
+from lurking.samplers.annealing.populations import checked_temperatures
 from lurking.types import FloatArray
 
 
@@ -82,7 +82,7 @@ def collapsed_gibbs(
     A chain starts where each row is drawn given those before it. Each has its own random stream: results do not depend
     on the number of workers. After an interrupt, when `stop` is given, the chains finished are returned.
     """
-    from lurking.kernels.cpu.collapsed import empty_completion, sweeps_into
+    from lurking.kernels.cpu.chains.collapsed import empty_completion, sweeps_into
 
     for name, value, least in (
         ("chains", chains, 1),
@@ -134,7 +134,7 @@ def anneal_completions(
     ln w = Σ_k (τ_{k+1} − τ_k) ln p(s_k, y|m) + Σ_i w_i ln S_i: the path starts at 1 for each of the Π_i S_i^{w_i}
     completions.
     """
-    from lurking.kernels.cpu.collapsed import anneal_completions_into, empty_completion
+    from lurking.kernels.cpu.chains.collapsed import anneal_completions_into, empty_completion
 
     refuse_ties(problem, "path='completions'", "path='variational'")
     program, schedule = sampled_program(problem), checked_temperatures(temperatures)

@@ -23,7 +23,7 @@ from lurking.data.table import Table, as_table, names_given
 from lurking.errors import FractionalWeights, OptionError, TooLarge
 from lurking.graph.dag import Dag
 from lurking.inference.problem import check_columns
-from lurking.models.discrete.prior import Prior, SymmetricPrior
+from lurking.models.prior import Prior, SymmetricPrior
 from lurking.runtime.checks import check_whole, is_positive
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
@@ -213,7 +213,7 @@ class _Chain:
         rule: tuple[float, float] | float,
         generator: np.random.Generator,
     ) -> None:
-        from lurking.kernels.cpu.dp_gibbs import Mixture
+        from lurking.kernels.cpu.chains.dp_gibbs import Mixture
 
         levels = [table[name].cardinality for name in table.columns]
         self.rule, self.generator = rule, generator
@@ -236,13 +236,13 @@ class _Chain:
     @property
     def log_joint(self) -> float:
         """The log density ln p(z, y | α)."""
-        from lurking.kernels.cpu.dp_gibbs import log_joint
+        from lurking.kernels.cpu.chains.dp_gibbs import log_joint
 
         return float(log_joint(self.mixture, self.alpha))
 
     def sweep(self) -> None:
         """Draw every case's state, then α."""
-        from lurking.kernels.cpu.dp_gibbs import sweep
+        from lurking.kernels.cpu.chains.dp_gibbs import sweep
 
         case, n = 0, len(self.mixture.slots)
         while True:

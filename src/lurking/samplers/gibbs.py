@@ -10,7 +10,7 @@ from lurking.inference.problem import Problem
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
-from lurking.samplers.paths import sampled_program
+from lurking.samplers.annealing.paths import sampled_program
 from lurking.types import FloatArray
 
 
@@ -50,7 +50,7 @@ def gibbs(
 
     Each chain has its own random stream: results do not depend on the number of workers.
     """
-    from lurking.kernels.cpu.gibbs import gibbs_into
+    from lurking.kernels.cpu.chains.gibbs import gibbs_into
     from lurking.kernels.cpu.sampling import draw_log_theta
 
     for name, value, least in (("chains", chains, 1), ("draws", draws, 1), ("burn_in", burn_in, 0), ("thin", thin, 1)):

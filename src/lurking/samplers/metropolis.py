@@ -24,8 +24,8 @@ from lurking.learn.loop import compact_rows
 from lurking.runtime.checks import check_whole, is_positive
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
-from lurking.samplers.annealing import checked_temperatures
-from lurking.samplers.paths import compiled_program, inactive_evidence
+from lurking.samplers.annealing.paths import compiled_program, inactive_evidence
+from lurking.samplers.annealing.populations import checked_temperatures
 from lurking.types import FloatArray, IntArray
 
 SWEEPS = ("joint", "family")
@@ -163,7 +163,7 @@ class Walk:
 
         Once `stop` is set it ends where it is.
         """
-        from lurking.kernels.cpu.metropolis import anneal_parameters_into
+        from lurking.kernels.cpu.chains.metropolis import anneal_parameters_into
         from lurking.kernels.cpu.sampling import draw_log_theta
 
         steps, program = len(temperatures) - 1, self.program

@@ -10,7 +10,8 @@ is a product over states but for the normaliser, which no order changes.) So the
 
     Σ_c exp γ rest(cθ) · Π_h per exp γ G_h(cθ),
 
-with one permanent (`lurking.kernels.cpu.permanent`) for each h and c. Without such h it is the plain sum over a list.
+with one permanent (`lurking.kernels.cpu.sums.permanent`) for each h and c. Without such h it is the plain sum over a
+list.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Orders:
 
     def draw(self, alpha: FloatArray, log_theta: FloatArray, power: float, generator: np.random.Generator) -> IntArray:
         """Return a relabeling π of one point ln θ (P,), drawn with probability ∝ exp γ Σ (α − 1) ln πθ, as (P,)."""
-        from lurking.kernels.cpu.permanent import draw_order_into
+        from lurking.kernels.cpu.sums.permanent import draw_order_into
 
         weights = power * (alpha - 1.0)
         terms = np.concatenate([own[:, 0] for own, _ in self._terms(weights, log_theta[None, :])])
@@ -110,7 +111,7 @@ def _over_orders(weights: FloatArray, log_theta: FloatArray) -> tuple[FloatArray
 
     Both have the shape (points, listed).
     """
-    from lurking.kernels.cpu.permanent import log_permanents_into
+    from lurking.kernels.cpu.sums.permanent import log_permanents_into
 
     shape, size = log_theta.shape[:2], len(weights)
     # [b, a] instead of [a, b]: a permanent is that of the transpose.

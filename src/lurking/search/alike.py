@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lurking.graph.dag import Dag
 from lurking.graph.model_class import model_class, without_idle_hidden
-from lurking.inference.identifiability import unidentified_note
+from lurking.inference.dimension.identifiability import unidentified_note
 from lurking.learn.degenerate import StateIssue
 from lurking.search.bayes_factors import SCALES, BayesFactor
 from lurking.search.posterior import Candidate, StructurePosterior

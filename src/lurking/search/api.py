@@ -20,7 +20,7 @@ from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
 from lurking.inference.problem import check_columns
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
-from lurking.models.discrete.prior import BDeuPrior, Prior
+from lurking.models.prior import BDeuPrior, Prior
 from lurking.runtime.checks import check_standard_error, check_time_limit, check_whole
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent

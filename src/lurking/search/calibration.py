@@ -17,13 +17,13 @@ from lurking.evidence.base import Evidence, evaluate, get_score, score_names
 from lurking.graph.dag import Dag, as_dag
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
-from lurking.models.discrete.prior import Prior
+from lurking.models.prior import Prior
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import Seed, seed_sequence
-from lurking.samplers.paths import compiled_program
-from lurking.samplers.sandwich import Case, Sandwich, SandwichOptions, draw_alike, draw_case, sandwich
+from lurking.samplers.annealing.paths import compiled_program
+from lurking.samplers.annealing.sandwich import Case, Sandwich, SandwichOptions, draw_alike, draw_case, sandwich
 from lurking.types import Frame, Level
 
 DEFAULT_SCORES = ("bic", "cs", "vb", "ais")
@@ -179,10 +179,10 @@ def calibrate(
 ) -> Calibration:
     """Simulate `repeats` data sets of n rows from a structure, and compare every score with the evidence they have.
 
-    Parameters are drawn from the prior, and the evidence is enclosed from both sides (`lurking.samplers.sandwich`).
-    `cardinalities` of the observed variables: one number for all, or {name: number}. `empty` is the share of cells
-    emptied at random. `like` is a table: its levels, its n unless one is given, its patterns of empty cells, and
-    parameters drawn from its posterior; the upper side is approximate then. `scores` defaults to those of
+    Parameters are drawn from the prior, and the evidence is enclosed from both sides
+    (`lurking.samplers.annealing.sandwich`). `cardinalities` of the observed variables: one number for all, or {name:
+    number}. `empty` is the share of cells emptied at random. `like` is a table: its levels, its n unless one is given,
+    its patterns of empty cells, and parameters drawn from its posterior; the upper side is approximate then. `scores` defaults to those of
     `DEFAULT_SCORES` that exist. `workers` threads work across repeats and never change a result.
     """
     names = _chosen(scores)

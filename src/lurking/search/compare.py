@@ -16,9 +16,9 @@ from lurking.errors import (
     UnknownNameError,
     nearest_hint,
 )
-from lurking.evidence.ais import check_options
 from lurking.evidence.api import split_options
 from lurking.evidence.base import Evidence, get_score
+from lurking.evidence.sampled.ais import check_options
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.parse import expand_ranges
 from lurking.graph.structure_priors import UNIFORM, StructurePrior, StructurePriorOption

@@ -13,7 +13,7 @@ from lurking.graph.equivalence import cpdag
 from lurking.graph.model_class import model_class
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
-from lurking.models.discrete.prior import prior_of_every_structure
+from lurking.models.prior import prior_of_every_structure
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import START, Outdone, Trial, around, posterior_over
 from lurking.search.judge import Judge, is_better

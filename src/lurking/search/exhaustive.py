@@ -55,7 +55,7 @@ class Optima:
         stop: StopFlag | None = None,
         progress: Progress | None = None,
     ) -> None:
-        from lurking.kernels.cpu.subsets import best_parents_into, best_sinks_into
+        from lurking.kernels.cpu.sums.subsets import best_parents_into, best_sinks_into
 
         self.variables = scorer.variables
         self._place = {name: position for position, name in enumerate(self.variables)}
@@ -103,7 +103,7 @@ def edge_probabilities(
         raise UnknownNameError("prior over structures", over, PRIORS)
     if over == "structures":
         return _over_structures(scorer, constraints)
-    from lurking.kernels.cpu.subsets import parents_of_into, sum_orders_into, sum_subsets_into
+    from lurking.kernels.cpu.sums.subsets import parents_of_into, sum_orders_into, sum_subsets_into
 
     size = len(scorer.variables)
     _check_memory("an exact posterior", size, (16 * size + 16) * 2 ** (size - 1) + 16 * 2**size)

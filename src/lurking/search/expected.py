@@ -16,7 +16,7 @@ from scipy.special import digamma, gammaln, xlogy
 from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
 from lurking.kernels.reference.special import log_rising
-from lurking.models.discrete.prior import Prior, prior_of_every_structure, pseudo_count_of
+from lurking.models.prior import Prior, prior_of_every_structure, pseudo_count_of
 from lurking.search.families import Family, OneByOne
 from lurking.types import FloatArray
 

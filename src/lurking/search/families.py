@@ -18,7 +18,7 @@ from lurking.data.table import Table
 from lurking.errors import DataError, OptionError, StructureError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.inference.problem import check_columns
-from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior, prior_of_every_structure
+from lurking.models.prior import BDeuPrior, Prior, SymmetricPrior, prior_of_every_structure
 from lurking.runtime.memory import in_words, is_affordable
 from lurking.types import AnyArray, FloatArray, IntArray
 

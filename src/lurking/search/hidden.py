@@ -12,7 +12,7 @@ from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, StructureError, TooLarge, UndefinedScore
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.structure_priors import StructurePrior
-from lurking.models.discrete.prior import BDeuPrior, Prior, SymmetricPrior
+from lurking.models.prior import BDeuPrior, Prior, SymmetricPrior
 from lurking.runtime.checks import check_whole
 from lurking.runtime.progress import Silent
 from lurking.runtime.rng import Seed

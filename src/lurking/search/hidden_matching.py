@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from lurking.graph.canonical import hidden_order
 from lurking.graph.dag import Dag
+from lurking.graph.symmetry.canonical import hidden_order
 from lurking.types import FloatArray
 
 CARDINALITY_WEIGHT = 1e-6

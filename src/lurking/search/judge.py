@@ -19,7 +19,7 @@ from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, FitOptions, fit_problem
 from lurking.learn.loop import Status
 from lurking.learn.restarts import AUTO
-from lurking.models.discrete.prior import Prior
+from lurking.models.prior import Prior
 from lurking.runtime.checks import check_standard_error
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.rng import Seed, plain_seed

@@ -17,14 +17,14 @@ from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.moves import arc_matrix
 from lurking.inference.problem import check_columns
-from lurking.models.discrete.prior import Prior, prior_of_every_structure
+from lurking.models.prior import Prior, prior_of_every_structure
 from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
-from lurking.samplers.cells import completable_rows
 from lurking.samplers.convergence import Agreement, agreement, warn_of_disagreement
 from lurking.samplers.frequencies import mean_error, share_errors
-from lurking.samplers.rjmcmc import JumpChain, Space, Structure
+from lurking.samplers.jumps.cells import completable_rows
+from lurking.samplers.jumps.rjmcmc import JumpChain, Space, Structure
 from lurking.search.constraints import Arcs, Constraints
 from lurking.search.posterior import Candidate, StructurePosterior
 from lurking.types import IntArray, read_only

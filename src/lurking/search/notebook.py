@@ -7,7 +7,7 @@ from typing import Any, final
 
 from lurking.data.table import Table
 from lurking.graph.dag import Dag
-from lurking.models.discrete.prior import Prior
+from lurking.models.prior import Prior
 from lurking.runtime.rng import Seed, plain_seed
 from lurking.runtime.store import Key, Store, digest_of
 from lurking.search.constraints import Constraints

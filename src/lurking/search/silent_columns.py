@@ -23,7 +23,7 @@ from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.kernels.reference.special import log_rising
-from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
+from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import Invented, Trial
 from lurking.search.greedy import Searched

@@ -18,7 +18,7 @@ from lurking.graph.dag import Dag
 from lurking.graph.spaces import bipartite
 from lurking.learn.loop import Status
 from lurking.learn.restarts import AUTO
-from lurking.models.discrete.prior import Prior
+from lurking.models.prior import Prior
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress

@@ -27,7 +27,7 @@ from lurking.learn.fit import Fit, FitOptions, fit_problem, outcome, remember_fi
 from lurking.learn.loop import Climber, Status, rule_of
 from lurking.learn.restarts import AUTO
 from lurking.learn.starts import climb_from, starting_points
-from lurking.models.discrete.prior import Prior, prior_of_every_structure
+from lurking.models.prior import Prior, prior_of_every_structure
 from lurking.runtime.checks import check_time_limit, check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress, Silent

@@ -22,7 +22,7 @@ from scipy.special import stirling2
 from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
 from lurking.kernels.reference.special import log_rising
-from lurking.models.discrete.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
+from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.runtime.executor import StopFlag
 from lurking.search.constraints import Constraints
 from lurking.search.expected import ExpectedScores

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lurking.graph.dag import Dag
-from lurking.graph.groups import Groups
 from lurking.graph.moves import ArcSet
+from lurking.graph.symmetry.groups import Groups
 from lurking.search.constraints import Constraints
 from lurking.search.families import FamilyScorer
 from lurking.types import FloatArray

@@ -8,7 +8,7 @@ import pytest
 
 import lurking as lk
 from lurking.errors import UndefinedScore
-from lurking.evidence.adjusted_bic import threshold_of
+from lurking.evidence.asymptotic.adjusted_bic import threshold_of
 
 
 def joint(class_size, low, high):

@@ -6,7 +6,7 @@ import pytest
 import lurking as lk
 from lurking.errors import DataError, OptionError, UnknownNameError
 from lurking.evidence.base import Kind
-from lurking.kernels.cpu import collapsed
+from lurking.kernels.cpu.chains import collapsed
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
 from lurking.samplers import metropolis

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import lurking as lk
 from lurking.graph.dag import Dag
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 
 
 def exact_of(small):

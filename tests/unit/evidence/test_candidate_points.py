@@ -5,7 +5,7 @@ import pytest
 
 import lurking as lk
 from lurking.errors import OptionError, StructureError, UnknownNameError
-from lurking.evidence.candidate_points import POINTS, candidate_point
+from lurking.evidence.sampled.candidate_points import POINTS, candidate_point
 from lurking.inference.problem import Problem
 from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status

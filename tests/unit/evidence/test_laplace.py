@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 import lurking as lk
 from lurking.errors import OptionError, PriorError, TooLarge, UnknownNameError
-from lurking.inference import curvature as curvature_module
+from lurking.inference.curvature import hessian as curvature_module
 from lurking.learn.loop import Status
 
 MODEL = "s[2] -> a b c d"
@@ -302,7 +302,7 @@ def test_bases_in_the_plural(plural, singular):
 def test_an_interrupted_fit_says_so(monkeypatch):
     from dataclasses import replace
 
-    from lurking.evidence import laplace as module
+    from lurking.evidence.asymptotic import laplace as module
     from lurking.evidence.point import point_estimate
 
     def cut_short(problem, options, at):

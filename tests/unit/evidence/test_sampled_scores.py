@@ -7,12 +7,12 @@ import pytest
 
 import lurking as lk
 from lurking.errors import DataError, OptionError, TooLarge, UndefinedScore
-from lurking.evidence import importance as importance_module
 from lurking.evidence.base import Kind
-from lurking.evidence.chib import chib
-from lurking.evidence.importance import importance
-from lurking.evidence.thermodynamic import thermodynamic
-from lurking.evidence.wbic import wbic
+from lurking.evidence.sampled import importance as importance_module
+from lurking.evidence.sampled.chib import chib
+from lurking.evidence.sampled.importance import importance
+from lurking.evidence.sampled.thermodynamic import thermodynamic
+from lurking.evidence.sampled.wbic import wbic
 from lurking.inference.problem import Problem
 from lurking.kernels.cpu.points import weigh_points_into
 from lurking.learn.fit import FitOptions

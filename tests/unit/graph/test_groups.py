@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lurking.graph.groups import Groups
+from lurking.graph.symmetry.groups import Groups
 
 
 def test_joined_numbers_share_a_leader_as_in_a_graph():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lurking.errors import PriorError
 from lurking.graph import Dag, alias_count, bipartite, hidden_automorphisms, log_aliases
-from lurking.graph.symmetry import ColoredGraph, automorphism_order, canonical_labelling, refine
+from lurking.graph.symmetry.aliases import ColoredGraph, automorphism_order, canonical_labelling, refine
 
 
 @st.composite

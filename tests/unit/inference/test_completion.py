@@ -10,7 +10,7 @@ from lurking.errors import TooLarge
 from lurking.inference import completion
 from lurking.inference.completion import Completion
 from lurking.kernels.reference.completion import expected_counts
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 from lurking.search.structural_em import completion_of
 
 STRUCTURES = (

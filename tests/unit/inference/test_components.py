@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurking.graph.dag import Dag
-from lurking.inference.components import Component, Splitter, bits
-from lurking.models.discrete.layout import Layout
+from lurking.inference.engines.components import Component, Splitter, bits
+from lurking.models.layout import Layout
 
 
 def splitter(text, prune, **cards):

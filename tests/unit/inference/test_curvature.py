@@ -5,13 +5,13 @@ import pytest
 
 import lurking as lk
 from lurking.errors import TooLarge
-from lurking.inference import curvature as module
-from lurking.inference import moments
-from lurking.inference.coordinates import Logits, Probabilities, row_starts
-from lurking.inference.curvature import by_table_row, complete_matrix, full, on_the_diagonal
-from lurking.inference.determinant import Factor, of_blocks, of_matrix
-from lurking.inference.reference import ReferenceEngine
-from lurking.inference.row_blocks import BlockEngine, MemoryShelf
+from lurking.inference.curvature import hessian as module
+from lurking.inference.curvature import moments
+from lurking.inference.curvature.coordinates import Logits, Probabilities, row_starts
+from lurking.inference.curvature.determinant import Factor, of_blocks, of_matrix
+from lurking.inference.curvature.hessian import by_table_row, complete_matrix, full, on_the_diagonal
+from lurking.inference.engines.reference import ReferenceEngine
+from lurking.inference.engines.row_blocks import BlockEngine, MemoryShelf
 from lurking.kernels.cpu.curvature import carry_into
 from lurking.kernels.reference.curvature import covariance
 

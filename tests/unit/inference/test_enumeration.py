@@ -11,9 +11,9 @@ from scipy.special import logsumexp
 
 from lurking.errors import TooLarge
 from lurking.graph.dag import Dag
-from lurking.inference.enumeration import EnumerationEngine
+from lurking.inference.engines.enumeration import EnumerationEngine
 from lurking.inference.problem import ENGINES
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 
 PRUNE = pytest.mark.parametrize("prune", [False, True], ids=["keep", "prune"])
 KINDS = ["probabilities", "any", "zeros", "impossible"]

@@ -10,12 +10,17 @@ import pytest
 import lurking as lk
 from lurking.errors import TooLarge
 from lurking.graph.dag import Dag
-from lurking.inference import identifiability
-from lurking.inference.identifiability import effective_dimension, is_cheap, numerical_dimension, unidentified_note
-from lurking.inference.projections import PRIME, parts_of
+from lurking.inference.dimension import identifiability
+from lurking.inference.dimension.identifiability import (
+    effective_dimension,
+    is_cheap,
+    numerical_dimension,
+    unidentified_note,
+)
+from lurking.inference.dimension.projections import PRIME, parts_of
 from lurking.kernels.reference.modular import rank_modulo
-from lurking.models.discrete.layout import Layout
-from lurking.models.discrete.ties import checked_ties
+from lurking.models.layout import Layout
+from lurking.models.ties import checked_ties
 
 
 def layout_of(text, **cards):

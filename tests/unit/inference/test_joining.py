@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lurking as lk
-from lurking.inference import enumeration
-from lurking.inference.components import Splitter, openings
-from lurking.inference.enumeration import EnumerationEngine
-from lurking.inference.joining import NOT_JOINED, Choices, join
-from lurking.inference.reference import ReferenceEngine
+from lurking.inference.engines import enumeration
+from lurking.inference.engines.components import Splitter, openings
+from lurking.inference.engines.enumeration import EnumerationEngine
+from lurking.inference.engines.joining import NOT_JOINED, Choices, join
+from lurking.inference.engines.reference import ReferenceEngine
 
 
 def wide_table(rows, columns, levels, empty, seed):

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 import lurking as lk
 from lurking.errors import TooLarge
-from lurking.inference import junction
-from lurking.inference.choice import MixedEngine, choose_engine, enumeration_cost, looked_at
-from lurking.inference.components import Splitter, kept_nodes, openings
-from lurking.inference.enumeration import EnumerationEngine
-from lurking.inference.junction import JunctionEngine
-from lurking.inference.reference import ReferenceEngine
+from lurking.inference.engines import junction
+from lurking.inference.engines.choice import MixedEngine, choose_engine, enumeration_cost, looked_at
+from lurking.inference.engines.components import Splitter, kept_nodes, openings
+from lurking.inference.engines.enumeration import EnumerationEngine
+from lurking.inference.engines.junction import JunctionEngine
+from lurking.inference.engines.reference import ReferenceEngine
 from lurking.kernels.reference.junction import Tables, Tree
 from lurking.kernels.reference.junction import expect as textbook_expect
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 
 
 def random_case(seed, most_nodes=7):

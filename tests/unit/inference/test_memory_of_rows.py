@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from lurking.inference import memory_of_rows
-from lurking.inference.memory_of_rows import MOST_KEYS, MOST_ROWS, remembered, where_unobserved
+from lurking.inference.engines import memory_of_rows
+from lurking.inference.engines.memory_of_rows import MOST_KEYS, MOST_ROWS, remembered, where_unobserved
 
 
 def fixed(codes):

@@ -9,7 +9,7 @@ from scipy import stats
 import lurking as lk
 from lurking.errors import OptionError
 from lurking.inference.posterior import DirichletPosterior
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lurking.graph.dag import Dag
-from lurking.inference.reference import ReferenceEngine
-from lurking.models.discrete.layout import Layout
+from lurking.inference.engines.reference import ReferenceEngine
+from lurking.models.layout import Layout
 
 LAYOUT = Layout(Dag.parse("s[2] -> a"), {"s": 2, "a": 2})
 THETA = np.asarray([0.25, 0.75, 0.5, 0.5, 0.2, 0.8])

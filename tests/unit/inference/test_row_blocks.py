@@ -9,11 +9,11 @@ import lurking as lk
 from lurking.data import files
 from lurking.errors import OptionError, TooLarge
 from lurking.inference import problem as problems
-from lurking.inference.choice import choose_engine
-from lurking.inference.enumeration import EnumerationEngine
-from lurking.inference.junction import JunctionEngine
+from lurking.inference.engines.choice import choose_engine
+from lurking.inference.engines.enumeration import EnumerationEngine
+from lurking.inference.engines.junction import JunctionEngine
+from lurking.inference.engines.row_blocks import BlockEngine, DiskShelf, MemoryShelf
 from lurking.inference.problem import node_codes
-from lurking.inference.row_blocks import BlockEngine, DiskShelf, MemoryShelf
 from lurking.runtime.executor import StopFlag
 
 MODELS = {

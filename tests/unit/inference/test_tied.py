@@ -11,11 +11,11 @@ from scipy.special import gammaln
 import lurking as lk
 from lurking.errors import FormatError, LurkingError, LurkingWarning, OptionError
 from lurking.graph.dag import Dag
-from lurking.inference.choice import MixedEngine
-from lurking.inference.coordinates import Logits
-from lurking.inference.curvature import full
-from lurking.inference.enumeration import EnumerationEngine
-from lurking.inference.junction import JunctionEngine
+from lurking.inference.curvature.coordinates import Logits
+from lurking.inference.curvature.hessian import full
+from lurking.inference.engines.choice import MixedEngine
+from lurking.inference.engines.enumeration import EnumerationEngine
+from lurking.inference.engines.junction import JunctionEngine
 from lurking.inference.problem import Problem
 from lurking.samplers.aliases import group_of, relabelings
 from lurking.samplers.collapsed import collapsed_gibbs

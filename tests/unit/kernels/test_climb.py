@@ -12,7 +12,7 @@ from lurking.kernels.cpu.batch import climb_batch
 from lurking.kernels.program import Outcome, Rule
 from lurking.learn.loop import Climber, ClimbOptions, Status
 from lurking.learn.python_loop import climb_in_python
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 from lurking.runtime.executor import StopFlag
 
 RULES = pytest.mark.parametrize("rule", list(Rule), ids=lambda rule: rule.name.lower())

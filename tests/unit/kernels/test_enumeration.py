@@ -5,11 +5,10 @@ import pytest
 
 import lurking as lk
 from lurking.graph.dag import Dag
-from lurking.inference.enumeration import EnumerationEngine
-from lurking.inference.reference import ReferenceEngine
-from lurking.kernels.cpu.enumeration import CHUNK, expect, expect_into
-from lurking.kernels.cpu.enumeration import posterior_of_group
-from lurking.models.discrete.layout import Layout
+from lurking.inference.engines.enumeration import EnumerationEngine
+from lurking.inference.engines.reference import ReferenceEngine
+from lurking.kernels.cpu.enumeration import CHUNK, expect, expect_into, posterior_of_group
+from lurking.models.layout import Layout
 
 
 def mixture(classes, rows=12, seed=0):

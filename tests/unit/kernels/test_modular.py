@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lurking.inference.projections import PRIME
-from lurking.kernels.cpu.modular import rank_in_place
+from lurking.inference.dimension.projections import PRIME
+from lurking.kernels.cpu.sums.modular import rank_in_place
 from lurking.kernels.reference.modular import rank_modulo
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp, softmax
 
-from lurking.kernels.cpu.permanent import draw_order_into, log_permanents_into, lower_by_potentials
+from lurking.kernels.cpu.sums.permanent import draw_order_into, log_permanents_into, lower_by_potentials
 from lurking.kernels.reference.permanent import log_permanent
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.inference.reference import ReferenceEngine
+from lurking.inference.engines.reference import ReferenceEngine
 from lurking.kernels.cpu.sampling import draw_into, draw_log_theta
 from lurking.kernels.reference.sampling import draw_counts
 

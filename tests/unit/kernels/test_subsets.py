@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from lurking.kernels.cpu.subsets import (
+from lurking.kernels.cpu.sums.subsets import (
     best_parents_into,
     best_sinks_into,
     parents_of_into,

@@ -6,7 +6,7 @@ import pytest
 import lurking as lk
 from lurking.graph.dag import Dag
 from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues, state_profiles
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 
 METHODS = ["ml", "map", "vb"]
 ROWS = [(0, 0, 0)] * 4 + [(0, 0, 1), (0, 1, 0)] + [(1, 1, 1)] * 4 + [(1, 1, 0), (1, 0, 1)]

@@ -6,7 +6,7 @@ from scipy import stats
 
 from lurking.graph.dag import Dag
 from lurking.learn.init import draw_starts, given_start
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 from lurking.runtime.rng import generators
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from lurking.graph.dag import Dag
 from lurking.learn.kicks import Kicks
-from lurking.models.discrete.layout import Layout
+from lurking.models.layout import Layout
 
 TWO = Dag.parse("s[3] -> a b t; x -> t; t[2] -> b c")
 CARDS = {"a": 2, "b": 3, "c": 2, "x": 2, "s": 3, "t": 2}

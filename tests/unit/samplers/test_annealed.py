@@ -11,11 +11,11 @@ from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
 from lurking.samplers import aliases, modes
 from lurking.samplers.aliases import Sharing
-from lurking.samplers.annealed import AnnealOptions, annealed_evidence
-from lurking.samplers.annealing import anneal
+from lurking.samplers.annealing.annealed import AnnealOptions, annealed_evidence
+from lurking.samplers.annealing.modes import variational_modes
+from lurking.samplers.annealing.paths import flattened_path, prior_path
+from lurking.samplers.annealing.populations import anneal
 from lurking.samplers.diagnostics import log_mean, relative_error
-from lurking.samplers.modes import variational_modes
-from lurking.samplers.paths import flattened_path, prior_path
 
 ROWS = [(0, 1, 0), (1, 1, 1), (0, 1, 0), (1, 0, None), (0, 0, 1), (None, 1, 0), (1, 1, 1), (0, 0, 1)]
 TABLE = lk.Table.from_rows(ROWS, list("abc"), levels=dict.fromkeys("abc", (0, 1)), weights=[1, 2, 1, 1, 1, 1, 2, 1])

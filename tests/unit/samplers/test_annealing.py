@@ -10,9 +10,9 @@ import lurking as lk
 from lurking.errors import DataError, OptionError, TooLarge
 from lurking.learn.fit import FitOptions, fit_problem
 from lurking.samplers.aliases import log_share, relabelings
-from lurking.samplers.annealing import anneal, checked_temperatures, spaced_by_spread
+from lurking.samplers.annealing.paths import prior_path, sampled_program, variational_path
+from lurking.samplers.annealing.populations import anneal, checked_temperatures, spaced_by_spread
 from lurking.samplers.diagnostics import effective_sample_size, log_mean, pareto_k, relative_error
-from lurking.samplers.paths import prior_path, sampled_program, variational_path
 
 ROWS = [(0, 1, 0), (1, 1, 1), (0, 1, 0), (1, 0, None), (0, 0, 1), (None, 1, 0), (1, 1, 1)]
 LEVELS = dict.fromkeys("abc", (0, 1))

@@ -8,8 +8,7 @@ import pytest
 import lurking as lk
 from lurking.errors import DataError, OptionError
 from lurking.expfam import dirichlet
-from lurking.kernels.cpu.gibbs import counts_into
-from lurking.kernels.cpu.gibbs import gibbs_into
+from lurking.kernels.cpu.chains.gibbs import counts_into, gibbs_into
 from lurking.learn.fit import FitOptions, fit_problem
 from lurking.samplers import aliases
 from lurking.samplers.aliases import relabelings

@@ -8,8 +8,8 @@ from scipy.stats import chi2
 
 import lurking as lk
 from lurking.errors import DataError, TooLarge
-from lurking.models.discrete.prior import Prior
-from lurking.samplers.cells import Cells, Completed, completable_rows
+from lurking.models.prior import Prior
+from lurking.samplers.jumps.cells import Cells, Completed, completable_rows
 
 TABLE = lk.Table.from_rows(
     [(0, 1, 0), (1, None, 2), (None, 0, None), (1, 1, 1)],

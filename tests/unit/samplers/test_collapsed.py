@@ -11,8 +11,8 @@ from scipy.stats import chi2
 import lurking as lk
 from lurking.errors import DataError, OptionError
 from lurking.expfam import dirichlet
-from lurking.inference import enumeration
-from lurking.kernels.cpu.collapsed import conditional_into, empty_completion, log_joint, sweep
+from lurking.inference.engines import enumeration
+from lurking.kernels.cpu.chains.collapsed import conditional_into, empty_completion, log_joint, sweep
 from lurking.kernels.reference import collapsed as reference
 from lurking.runtime.executor import StopFlag
 from lurking.samplers.collapsed import anneal_completions, collapsed_gibbs

@@ -10,7 +10,7 @@ from scipy.stats import chi2, ks_2samp
 
 import lurking as lk
 from lurking.errors import DataError, LurkingWarning, OptionError, TooLarge
-from lurking.kernels.cpu.dp_gibbs import Mixture, log_joint, log_predictive, sweep
+from lurking.kernels.cpu.chains.dp_gibbs import Mixture, log_joint, log_predictive, sweep
 from lurking.kernels.reference import dp_gibbs as reference
 from lurking.samplers import dp_gibbs
 from lurking.samplers.dp_gibbs import drawn_concentration

@@ -8,7 +8,7 @@ import pytest
 
 import lurking as lk
 from lurking.errors import OptionError
-from lurking.kernels.cpu.gibbs import gibbs_into
+from lurking.kernels.cpu.chains.gibbs import gibbs_into
 from lurking.samplers.gibbs import gibbs
 
 LEVELS = dict.fromkeys("abc", (0, 1))

@@ -9,8 +9,8 @@ import pytest
 
 import lurking as lk
 from lurking.errors import OptionError, TooLarge, UndefinedScore, UnknownNameError
-from lurking.inference.reference import ReferenceEngine
-from lurking.kernels.cpu.metropolis import anneal_parameters_into, log_balance
+from lurking.inference.engines.reference import ReferenceEngine
+from lurking.kernels.cpu.chains.metropolis import anneal_parameters_into, log_balance
 from lurking.kernels.reference import metropolis as reference
 from lurking.runtime.executor import StopFlag
 from lurking.samplers.diagnostics import log_mean, relative_error

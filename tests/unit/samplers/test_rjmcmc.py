@@ -11,10 +11,10 @@ from scipy.stats import chi2
 import lurking as lk
 from lurking.errors import OptionError, StructureError
 from lurking.expfam import dirichlet
-from lurking.models.discrete.prior import Prior
-from lurking.samplers.allocation import drawn_tables, log_deal
-from lurking.samplers.cells import completable_rows, pseudo_count
-from lurking.samplers.rjmcmc import JumpChain, Space, log_density
+from lurking.models.prior import Prior
+from lurking.samplers.jumps.allocation import drawn_tables, log_deal
+from lurking.samplers.jumps.cells import completable_rows, pseudo_count
+from lurking.samplers.jumps.rjmcmc import JumpChain, Space, log_density
 
 LEVELS = dict.fromkeys("abc", (0, 1))
 TABLE = lk.Table.from_rows(

@@ -12,11 +12,18 @@ from lurking.learn.fit import FitOptions, fit_problem
 from lurking.runtime.executor import StopFlag
 from lurking.samplers import aliases
 from lurking.samplers.aliases import Sharing
+from lurking.samplers.annealing.paths import prior_path, variational_path
+from lurking.samplers.annealing.reverse import (
+    Way,
+    correlated_error,
+    posterior_draws,
+    relabelled,
+    reverse,
+    reverse_values,
+)
+from lurking.samplers.annealing.sandwich import SandwichOptions, draw_alike, draw_case, sandwich
 from lurking.samplers.diagnostics import log_mean, relative_error
 from lurking.samplers.gibbs import gibbs
-from lurking.samplers.paths import prior_path, variational_path
-from lurking.samplers.reverse import Way, correlated_error, posterior_draws, relabelled, reverse, reverse_values
-from lurking.samplers.sandwich import SandwichOptions, draw_alike, draw_case, sandwich
 
 ROWS = [(0, 1, 0), (1, 1, 1), (0, 1, 0), (1, 0, None), (0, 0, 1), (None, 1, 0), (1, 1, 1)]
 LEVELS = dict.fromkeys("abc", (0, 1))

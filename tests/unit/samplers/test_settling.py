@@ -6,10 +6,10 @@ import pytest
 import lurking as lk
 from lurking.learn.fit import FitOptions
 from lurking.runtime.executor import StopFlag
-from lurking.samplers import settling
+from lurking.samplers.annealing import settling
+from lurking.samplers.annealing.modes import Mode, variational_modes
+from lurking.samplers.annealing.settling import passes_of, settled, thinning
 from lurking.samplers.gibbs import gibbs
-from lurking.samplers.modes import Mode, variational_modes
-from lurking.samplers.settling import passes_of, settled, thinning
 
 SEEDS = np.random.SeedSequence(5).spawn(3)
 

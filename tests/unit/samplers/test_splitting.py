@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lurking.samplers.splitting import SPREAD, Auxiliary, HiddenTables, draw_auxiliary, merge, split
+from lurking.samplers.jumps.splitting import SPREAD, Auxiliary, HiddenTables, draw_auxiliary, merge, split
 
 SHAPES = [((1, 1), [(1, 1, 1, 2)]), ((1, 2), [(1, 2, 1, 3)]), ((2, 3), [(2, 3, 1, 2), (1, 3, 2, 3)]), ((1, 2), [])]
 """Shapes (L, r) of the hidden variable's own table and (B, r, A, K) of its children's."""

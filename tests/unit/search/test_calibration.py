@@ -9,7 +9,7 @@ import lurking as lk
 from lurking.errors import LurkingError, OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence, Kind
 from lurking.runtime.executor import StopFlag
-from lurking.samplers.sandwich import Sandwich, SandwichOptions
+from lurking.samplers.annealing.sandwich import Sandwich, SandwichOptions
 from lurking.search.calibration import DEFAULT_SCORES, Calibration, Judgement, Repeat, calibrate
 
 MODEL = "s[2] -> a b c"

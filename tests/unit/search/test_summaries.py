@@ -9,7 +9,7 @@ from scipy.special import stirling2
 
 import lurking as lk
 from lurking.graph.structure_priors import UNIFORM, StructurePrior
-from lurking.models.discrete.prior import Prior
+from lurking.models.prior import Prior
 from lurking.runtime.executor import StopFlag
 from lurking.search.constraints import Constraints
 from lurking.search.contest import Contest

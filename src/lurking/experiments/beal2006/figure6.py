@@ -23,8 +23,8 @@ from typing import Any, Final
 import numpy as np
 
 from lurking.data.table import Table
-from lurking.evidence.ais import annealed_importance_sampling
-from lurking.evidence.bic import bic
+from lurking.evidence.asymptotic.bic import bic
+from lurking.evidence.sampled.ais import annealed_importance_sampling
 from lurking.experiments.beal2006.data import OBSERVED, SIZES, STRUCTURE, true_log_theta, true_problem, true_table
 from lurking.experiments.beal2006.sampled import VERSION, data_digest
 from lurking.graph.spaces import bipartite
@@ -36,10 +36,10 @@ from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import seed_sequence
 from lurking.runtime.store import Key, Store, digest_of
 from lurking.samplers.aliases import Sharing
-from lurking.samplers.annealing import anneal
+from lurking.samplers.annealing.paths import variational_path
+from lurking.samplers.annealing.populations import anneal
 from lurking.samplers.gibbs import gibbs
 from lurking.samplers.metropolis import Walk, anneal_parameters, schedule
-from lurking.samplers.paths import variational_path
 from lurking.types import FloatArray
 
 STRENGTH: Final = 2000.0

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lurking.evidence.ais import evidence_of_chains
 from lurking.evidence.base import evaluate
+from lurking.evidence.sampled.ais import evidence_of_chains
 from lurking.experiments.beal2006.contenders import is_below
 from lurking.experiments.beal2006.data import OBSERVED, true_table
 from lurking.experiments.beal2006.paper import printed_violation

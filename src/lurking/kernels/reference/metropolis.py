@@ -1,4 +1,4 @@
-"""A chain in parameter space as the definition has it, row by row: the twin of `lurking.kernels.cpu.metropolis`."""
+"""A chain in parameter space as the definition has it, row by row: twin of `lurking.kernels.cpu.chains.metropolis`."""
 
 from __future__ import annotations
 

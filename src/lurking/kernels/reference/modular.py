@@ -1,4 +1,4 @@
-"""The plain twin of `lurking.kernels.cpu.modular`: Gaussian elimination with Python's integers."""
+"""The plain twin of `lurking.kernels.cpu.sums.modular`: Gaussian elimination with Python's integers."""
 
 from __future__ import annotations
 

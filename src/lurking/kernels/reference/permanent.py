@@ -1,4 +1,4 @@
-"""The plain twin of `lurking.kernels.cpu.permanent`: the programme over subsets in logarithms."""
+"""The plain twin of `lurking.kernels.cpu.sums.permanent`: the programme over subsets in logarithms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain twins of `lurking.kernels.cpu.subsets`: every order of the variables written out."""
+"""The plain twins of `lurking.kernels.cpu.sums.subsets`: every order of the variables written out."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Scores from a point estimate and a penalty or a curvature."""

@@ -1,0 +1,1 @@
+"""Scores by sampling, with standard errors."""

@@ -1,0 +1,1 @@
+"""Relabelings that leave a structure and its prior unchanged, and the canonical form."""

@@ -1,0 +1,1 @@
+"""How the log posterior curves: moments of completed counts, coordinates, Hessian, determinants."""

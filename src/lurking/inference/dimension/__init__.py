@@ -1,0 +1,1 @@
+"""Effective dimension: exact rank over a prime field, by random projections."""

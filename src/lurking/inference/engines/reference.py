@@ -1,0 +1,76 @@
+"""An engine made of the brute-force reference kernel: slow, obvious, and a drop-in for any other engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lurking.inference.engines.base import Engine
+from lurking.inference.engines.components import Splitter
+from lurking.kernels.reference.enumeration import expect
+from lurking.models.layout import Layout
+from lurking.types import CodeArray, FloatArray
+
+
+class ReferenceEngine(Engine):
+    """Every row is enumerated from scratch; for tests and tiny problems.
+
+    Every position is active, unless nothing that matters is unobserved: then all counts are constant.
+    """
+
+    def __init__(
+        self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool, wanted: Sequence[int] = ()
+    ) -> None:
+        self.layout = layout
+        self.codes = codes.astype(np.int64)
+        self.weights = weights
+        self.complete_counts = np.zeros(layout.size)
+        self.active = np.arange(layout.size)
+        self.program = None
+        splitter = Splitter(layout, prune, wanted)
+        self.kept = np.ones(codes.shape, bool)
+        for i, row in enumerate(codes):
+            keep = splitter.kept(sum(1 << j for j, code in enumerate(row) if code < 0))
+            self.kept[i] = [bool(keep >> j & 1) for j in range(codes.shape[1])]
+        if not np.any(self.kept & (self.codes < 0)):
+            self.complete_counts, _ = self.expect_active(np.zeros(layout.size))
+            self.active = np.empty(0, np.int64)
+
+    def _expect_rows(self, rows: slice, weights: FloatArray, potentials: FloatArray) -> tuple[FloatArray, float]:
+        layout = self.layout
+        return expect(
+            layout.cardinalities,
+            layout.parents,
+            layout.offsets,
+            self.codes[rows],
+            self.kept[rows],
+            weights,
+            potentials,
+        )
+
+    def expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
+        """Return (N, log_z) over all positions, or over none when nothing is active."""
+        if not self.active.size:
+            return np.empty(0), 0.0
+        return self._expect_rows(slice(None), self.weights, potentials)
+
+    def pattern_log_z(self, potentials: FloatArray) -> FloatArray:
+        """Return ln z of every pattern, one row at a time."""
+        one = np.ones(1)
+        return np.asarray([self._expect_rows(slice(i, i + 1), one, potentials)[1] for i in range(len(self.codes))])
+
+    def pattern_statistics(self, potentials: FloatArray) -> FloatArray:
+        """Return the expected counts of every pattern, one row at a time."""
+        one = np.ones(1)
+        rows = [self._expect_rows(slice(i, i + 1), one, potentials)[0] for i in range(len(self.codes))]
+        return np.asarray(rows).reshape(len(self.codes), self.layout.size)
+
+    def pattern_marginals(self, potentials: FloatArray, node: int) -> FloatArray:
+        """Return the posterior of one node: its family's counts summed over parent configurations."""
+        layout = self.layout
+        begin, width = layout.offsets[node], layout.cardinalities[node]
+        family = self.pattern_statistics(potentials)[:, begin : begin + width * layout.configurations[node]]
+        marginals = family.reshape(len(self.codes), layout.configurations[node], width).sum(axis=1)
+        marginals[~self.kept[:, node]] = np.nan
+        return np.asarray(marginals, np.float64)

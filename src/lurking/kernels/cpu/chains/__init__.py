@@ -1,0 +1,1 @@
+"""Compiled chains: Gibbs sweeps, annealing, Metropolis steps, collapsed samplers."""

@@ -1,0 +1,1 @@
+"""Compiled sums over many terms: subsets, permutations, ranks over a prime field."""

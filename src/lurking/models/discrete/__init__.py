@@ -1,1 +1,0 @@
-"""Discrete networks: the flat parameter layout, Dirichlet priors, the file format of a network."""

@@ -1,0 +1,146 @@
+"""One flat vector for all conditional tables of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from lurking.errors import StructureError
+from lurking.graph.dag import Dag
+from lurking.models.ties import Ties
+from lurking.types import CodeArray, FloatArray, IntArray, read_only
+
+
+class Layout:
+    """Where each θ_jlk lives: node order; then parent configuration l; then state k.
+
+    Configuration l is row-major over the parents in listed order, first parent slowest. The same layout serves
+    potentials φ, statistics N, pseudo-counts λ and probabilities θ. Families that are `tied` (`checked_ties`) share the
+    place of the first of them, their *owner*; rows of tables are those of owners.
+    """
+
+    def __init__(self, dag: Dag, cardinalities: Mapping[str, int], tied: Ties = ()) -> None:
+        self.dag = dag
+        self.tied = tied
+        self.nodes: tuple[str, ...] = dag.nodes
+        self.index = {name: j for j, name in enumerate(self.nodes)}
+        self.cardinalities: tuple[int, ...] = tuple(int(cardinalities[name]) for name in self.nodes)
+        self.parents: tuple[tuple[int, ...], ...] = tuple(
+            tuple(self.index[parent] for parent in dag.parents(name)) for name in self.nodes
+        )
+        first = {name: self.index[group[0]] for group in tied for name in group}
+        self.owners: tuple[int, ...] = tuple(j for j, name in enumerate(self.nodes) if first.get(name, j) == j)
+        offsets: list[int] = []
+        configurations, total = [], 0
+        for j, parents in enumerate(self.parents):
+            count = 1
+            for parent in parents:
+                count *= self.cardinalities[parent]
+            configurations.append(count)
+            owner = first.get(self.nodes[j], j)
+            if owner == j:
+                offsets.append(total)
+                total += count * self.cardinalities[j]
+            else:
+                offsets.append(offsets[owner])
+        self.offsets: tuple[int, ...] = tuple(offsets)
+        self.configurations: tuple[int, ...] = tuple(configurations)
+        self.size: int = total
+
+    @cached_property
+    def dimension(self) -> int:
+        """Number of free parameters, d = Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p (beal-ghahramani-2006, eq. 23), j owners."""
+        return sum((self.cardinalities[j] - 1) * self.configurations[j] for j in self.owners)
+
+    @cached_property
+    def strides(self) -> tuple[dict[int, int], ...]:
+        """For each family, how far one state of each of its variables moves the flat index."""
+        result = []
+        for j, parents in enumerate(self.parents):
+            stride = self.cardinalities[j]
+            family = {j: 1}
+            for parent in reversed(parents):
+                family[parent] = stride
+                stride *= self.cardinalities[parent]
+            result.append(family)
+        return tuple(result)
+
+    @cached_property
+    def row_start(self) -> IntArray:
+        """(R + 1,) first flat position of each row (node, parent configuration); a last entry closes the list."""
+        widths = np.asarray([self.cardinalities[j] for j in self.owners], np.int64)
+        lengths = np.repeat(widths, [self.configurations[j] for j in self.owners])
+        starts = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        return read_only(starts)
+
+    @cached_property
+    def row_of(self) -> IntArray:
+        """(P,) the row of each flat position."""
+        return read_only(np.repeat(np.arange(len(self.row_start) - 1), np.diff(self.row_start)))
+
+    @cached_property
+    def untied(self) -> Layout:
+        """The layout of the same tables in which every family has a place of its own."""
+        return Layout(self.dag, dict(zip(self.nodes, self.cardinalities, strict=True))) if self.tied else self
+
+    def apart(self, flat: FloatArray) -> FloatArray:
+        """Return the vector over `untied`: shared tables once for every family that has them."""
+        return self.untied.join(self.split(flat)) if self.tied else flat
+
+    def positions(self, j: int, codes: CodeArray, rows: IntArray) -> IntArray:
+        """Return the flat positions of family j in some rows of codes (u, nodes), unobserved variables at state 0."""
+        result = np.full(len(rows), self.offsets[j], np.int64)
+        for variable, stride in self.strides[j].items():
+            result += stride * np.maximum(codes[rows, variable], 0).astype(np.int64)
+        return result
+
+    def row_sums(self, flat: FloatArray) -> FloatArray:
+        """Return the sum of each row, (R,)."""
+        return np.asarray(np.add.reduceat(flat, self.row_start[:-1]), np.float64)
+
+    def normalise(self, flat: FloatArray) -> FloatArray:
+        """Return the flat vector with every row divided by its sum."""
+        return np.asarray(flat / self.row_sums(flat)[self.row_of], np.float64)
+
+    def table(self, flat: FloatArray, name: str) -> FloatArray:
+        """Return one family's table [l, k] as a view of the flat vector."""
+        j = self.index[name]
+        width, count = self.cardinalities[j], self.configurations[j]
+        return flat[self.offsets[j] : self.offsets[j] + width * count].reshape(count, width)
+
+    def split(self, flat: FloatArray) -> dict[str, FloatArray]:
+        """Return {node: table[l, k]} (copies)."""
+        return {name: self.table(flat, name).copy() for name in self.nodes}
+
+    def join(self, tables: Mapping[str, Sequence[Sequence[float]] | FloatArray], what: str = "tables") -> FloatArray:
+        """Return the flat vector of {node: table[l, k]}, checking names and shapes."""
+        unknown = [name for name in tables if name not in self.index]
+        missing = [name for name in self.nodes if name not in tables]
+        if unknown or missing:
+            raise StructureError(
+                f"{what} must have one entry per node: "
+                f"missing {missing or 'none'}, not in the structure {unknown or 'none'}"
+            )
+        result = np.empty(self.size)
+        for j, name in enumerate(self.nodes):
+            try:
+                table = np.asarray(tables[name], np.float64)
+            except (TypeError, ValueError):
+                raise StructureError(f"{what} of {name!r} are not a table of numbers [l, k]") from None
+            shape = (self.configurations[j], self.cardinalities[j])
+            if table.shape == (shape[1],) and shape[0] == 1:
+                table = table[None, :]
+            if table.shape != shape:
+                raise StructureError(
+                    f"{what} of {name!r} has shape {table.shape}; expected {shape} = (parent configurations, states)"
+                )
+            own = self.table(result, name)
+            if j in self.owners:
+                own[:] = table
+            elif not np.allclose(own, table, rtol=1e-9, atol=1e-12):
+                first = self.nodes[self.offsets.index(self.offsets[j])]
+                raise StructureError(f"{what} of {first!r} and {name!r} differ; tied families share one table")
+        return result

@@ -1,0 +1,1 @@
+"""Annealing: paths, populations of weighted chains, and evidence with its standard error."""

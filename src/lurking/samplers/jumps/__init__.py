@@ -1,0 +1,1 @@
+"""Reversible jumps between structures and numbers of states."""
