@@ -25,11 +25,12 @@ test-long: $(DEVELOPMENT)  ## statistical checks that take long, left out of "ma
 conformance: $(DEVELOPMENT)  ## compare every number of the reference cases in CASES with the library
 	PYTHONPATH=tests $(BIN)/python -m conformance $(CASES)
 
-lint: $(DEVELOPMENT)  ## style, types, layers
+lint: $(DEVELOPMENT)  ## style, types, layers, import cycles
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/import_cycles.py
 
 bench: $(DEVELOPMENT)  ## speed against peers, in an environment of their own
 	$(BIN)/python benchmarks/make_peers.py

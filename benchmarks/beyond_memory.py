@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import lurking as lk
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 
 CLASSES = 4
 FIT_ITERATIONS = 3

@@ -18,7 +18,8 @@ from lurking.evidence.asymptotic.laplace import laplace
 from lurking.inference.curvature.coordinates import Logits, row_starts
 from lurking.inference.curvature.determinant import Factor
 from lurking.inference.curvature.hessian import full
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 
 ROWS = 400
 SIZES = ((8, 4), (16, 4), (32, 4), (64, 4), (64, 8), (64, 16), (64, 26), (64, 32), (64, 36))

@@ -15,8 +15,8 @@ import numpy as np
 
 import data
 import lurking as lk
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Climber, rule_of
+from lurking.learn.options import FitOptions
 from lurking.learn.starts import climb_from, starting_points
 
 OPTIMIZERS: dict[str, dict[str, Any]] = {

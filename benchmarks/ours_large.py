@@ -48,7 +48,8 @@ def steps_to(path: Path, mark: float, starts: int, accelerate: bool) -> list[int
 
 def steps_of_start(problem: Any, mark: float, seed: int, accelerate: bool) -> int | None:
     """E-steps of one start until ``mark``."""
-    from lurking.learn.fit import FitOptions, fit_problem
+    from lurking.learn.fit import fit_problem
+    from lurking.learn.options import FitOptions
 
     def reaches(iterations: int) -> bool:
         options = FitOptions(restarts=1, max_iter=iterations, tol=0.0, accelerate=accelerate, seed=seed, workers=1)

@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from lurking.samplers.dp_gibbs import ProcessDraws as ProcessDraws
     from lurking.samplers.dp_gibbs import dirichlet_process as dirichlet_process
     from lurking.samplers.gibbs import gibbs as gibbs
-    from lurking.search.api import EdgePosterior as EdgePosterior
     from lurking.search.api import SearchResult as SearchResult
     from lurking.search.api import edge_posterior as edge_posterior
     from lurking.search.api import search as search
     from lurking.search.calibration import calibrate as calibrate
-    from lurking.search.compare import Comparison as Comparison
     from lurking.search.compare import compare as compare
+    from lurking.search.comparison import Comparison as Comparison
     from lurking.search.direct import DirectSearch as DirectSearch
     from lurking.search.direct import direct_search as direct_search
+    from lurking.search.edges import EdgePosterior as EdgePosterior
     from lurking.search.jumps import SampledStructures as SampledStructures
     from lurking.search.jumps import sample_structures as sample_structures
     from lurking.search.posterior import StructurePosterior as StructurePosterior
@@ -64,11 +64,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "Comparison": "lurking.search.compare",
+    "Comparison": "lurking.search.comparison",
     "Cpdag": "lurking.graph.equivalence",
     "Dag": "lurking.graph.dag",
     "DirectSearch": "lurking.search.direct",
-    "EdgePosterior": "lurking.search.api",
+    "EdgePosterior": "lurking.search.edges",
     "Evidence": "lurking.evidence.base",
     "Fit": "lurking.learn.fit",
     "Kind": "lurking.evidence.base",

@@ -1,6 +1,6 @@
 """`python -m lurking` is the command."""
 
-from lurking.cli import main
+from lurking.cli.entry import main
 
 if __name__ == "__main__":
     main()

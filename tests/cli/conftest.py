@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.cli import main
+from lurking.cli.entry import main
 
 MODEL = "class[2] -> *"
 QUICK = ("--restarts", "3")

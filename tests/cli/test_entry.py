@@ -18,7 +18,7 @@ class Interrupting:
 
 sys.meta_path.insert(0, Interrupting())
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from lurking.cli import main
+from lurking.cli.entry import main
 main(["fit", "nowhere.csv", "--model", "c[2] -> *"])
 """
 
@@ -34,7 +34,7 @@ def test_an_interrupted_import_ends_in_one_line(name, then):
 
 
 def test_an_error_of_our_own_is_not_taken_for_an_interrupt(monkeypatch):
-    from lurking.cli import main
+    from lurking.cli.entry import main
 
     monkeypatch.setattr("lurking.cli.app.main", lambda _arguments: 1 / 0)
     with pytest.raises(ZeroDivisionError):

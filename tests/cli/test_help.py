@@ -65,7 +65,7 @@ def test_fit_does_not_promise_several_priors(done):
 
 
 def test_the_help_names_every_score(done):
-    from lurking.evidence.base import score_names
+    from lurking.evidence.evaluation import score_names
 
     for verb in ("score", "compare"):
         out = re.findall(r"[a-z-]+", done(verb, "--help").out)

@@ -30,7 +30,7 @@ SOON = 0.05
 # Runs the command and sends itself the signal of Ctrl-C soon after the first climb began.
 INTERRUPTED = """
 import os, signal, sys, threading
-from lurking.cli import main
+from lurking.cli.entry import main
 from lurking.learn.loop import Climber
 
 climb, begun = Climber.climb_all, []
@@ -408,7 +408,7 @@ def on_terminal(words):
 # Runs the command with a clock that goes on by the given number of seconds whenever a progress bar looks at it.
 CLOCKED = """
 import itertools, sys
-from lurking.cli import main
+from lurking.cli.entry import main
 from lurking.runtime import progress
 progress.monotonic = itertools.count(0.0, float(sys.argv[1])).__next__
 main(sys.argv[2:])

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from import_cycles import SOURCE, cycles
+
 ROOT = Path(__file__).parents[2]
 
 PROBE = """
@@ -45,3 +47,27 @@ def test_imports_go_one_way(tmp_path):
     command = [str(Path(sys.executable).parent / "lint-imports"), "--cache-dir", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_modules_do_not_import_each_other():
+    assert cycles(SOURCE) == []
+
+
+def test_cycles_through_deferred_and_type_checking_imports_are_found(tmp_path):
+    package = tmp_path / "made"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "a.py").write_text("def late():\n    from made import b\n")
+    (package / "b.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from made.c import one\n")
+    (package / "c.py").write_text("import made.a\none = 1\n")
+    (package / "d.py").write_text("import made.a\n")
+    assert cycles(package) == [["made.a", "made.b", "made.c"]]
+
+
+def test_an_import_in_a_package_is_a_cycle_with_its_modules(tmp_path):
+    package = tmp_path / "made"
+    package.mkdir()
+    (package / "__init__.py").write_text("from made.a import one\n")
+    (package / "a.py").write_text("one = 1\n")
+    assert cycles(package) == [["made", "made.a"]]
+    assert cycles(package, frozenset({"made"})) == []

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lurking.evidence import registry  # noqa: F401 - fills the registry
-from lurking.evidence.base import score_names
+from lurking.evidence.evaluation import score_names
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 GROUP = "tables"

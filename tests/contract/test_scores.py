@@ -9,7 +9,8 @@ import pytest
 import lurking as lk
 from lurking.errors import FractionalWeights, LurkingError, OptionError, UndefinedScore, UnknownNameError
 from lurking.evidence import registry  # noqa: F401 - fills the registry
-from lurking.evidence.base import Evidence, Kind, get_score, register, score_names
+from lurking.evidence.base import Evidence, Kind, register
+from lurking.evidence.evaluation import get_score, score_names
 from lurking.learn.loop import Status
 
 KINDS = {

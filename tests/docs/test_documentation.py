@@ -30,7 +30,7 @@ import typer
 
 from lurking.cli.app import app, main
 from lurking.evidence.api import score  # noqa: F401 - fills the registry of scores
-from lurking.evidence.base import score_names
+from lurking.evidence.evaluation import score_names
 from lurking.learn.loop import Status
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import typer
 from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.errors import OptionError
-from lurking.evidence.base import score_names
+from lurking.evidence.evaluation import score_names
 from lurking.search.calibration import CAUTION, DEFAULT_SCORES, TRUSTED, Calibration
 from lurking.search.calibration import calibrate as calibrate_scores
 

@@ -11,15 +11,16 @@ from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.data.table import Table
 from lurking.errors import OptionError
-from lurking.evidence.base import Evidence, get_score, score_names
+from lurking.evidence.base import Evidence
+from lurking.evidence.evaluation import get_score, score_names
 from lurking.graph.dag import Dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.io.models_file import parse_models, read_models
 from lurking.models.prior import Prior
 from lurking.report.prequential import plot_prequential
 from lurking.report.profiles import check_picture, save_figure
-from lurking.search.compare import Comparison
 from lurking.search.compare import compare as compare_structures
+from lurking.search.comparison import Comparison
 from lurking.search.posterior import WITHIN, StructurePosterior
 from lurking.search.prequential import check_predictive
 from lurking.search.prequential import prequential as growing_evidence

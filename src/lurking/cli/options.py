@@ -22,11 +22,11 @@ from lurking.data.intervals import interval_bounds
 from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, PriorError, StructureError, nearest_hint
-from lurking.evidence.base import get_score
+from lurking.evidence.evaluation import get_score
 from lurking.graph.dag import Dag
 from lurking.inference.problem import marked
 from lurking.io.networks import is_bif, read_network
-from lurking.learn.restarts import AUTO
+from lurking.learn.options import AUTO
 from lurking.models.prior import Prior
 from lurking.runtime.executor import StopFlag, worker_count
 from lurking.runtime.progress import Bar

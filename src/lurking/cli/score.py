@@ -12,11 +12,12 @@ from lurking.cli.fit import warn_of_empty_rows
 from lurking.data.messages import plain_count
 from lurking.errors import TooLarge, UndefinedScore
 from lurking.evidence.api import split_options
-from lurking.evidence.base import Evidence, evaluate, get_score, score_names
+from lurking.evidence.base import Evidence
+from lurking.evidence.evaluation import evaluate, get_score, score_names
 from lurking.evidence.limits import refuse_inapplicable
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 
 
 def score(

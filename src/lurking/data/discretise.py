@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from lurking.data.column import Column
 from lurking.data.cuts import histogram_cuts, quantile_cuts, target_cuts, width_cuts
+from lurking.data.files import as_table
 from lurking.data.intervals import class_codes, interval_levels
 from lurking.data.messages import listed, shown, unknown_column
-from lurking.data.table import Table, as_table, names_given
+from lurking.data.table import Table, names_given
 from lurking.errors import DataError, LurkingWarning, OptionError, UnknownNameError
 from lurking.types import FloatArray
 

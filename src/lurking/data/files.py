@@ -16,6 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lurking.data.coding import Coding
 from lurking.data.disk import read_on_disk
 from lurking.data.duckdb_files import (
@@ -334,3 +336,23 @@ def json_records(file: Path, text: str) -> list[Any]:
                 f"{shown_path(file)} is not valid JSON ({one_line(str(reason))}); "
                 "give an array of records or one record on each line"
             ) from error
+
+
+def as_table(data: Any, **options: Any) -> Table:
+    """Return a table from whatever is given: a `Table`, a path, a frame, a mapping of columns, or an array.
+
+    `options` are those of the constructor or reader that fits; a `Table` is passed through and takes none.
+    """
+    if isinstance(data, Table):
+        if options:
+            raise DataError(f"options {listed(sorted(options))} have no effect on a Table; give them where it is made")
+        return data
+    if isinstance(data, str | Path):
+        return read(data, **options)
+    if isinstance(data, np.ndarray):
+        return Table.from_array(data, **options)
+    if isinstance(data, Mapping):
+        return Table.from_columns(data, **options)
+    if isinstance(data, list | tuple):
+        raise DataError("a list of rows has no column names; use Table.from_rows(rows, columns=[...])")
+    return Table.from_frame(data, **options)

@@ -7,7 +7,6 @@ import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -368,25 +367,3 @@ def assemble(
     if counts is not None:
         row_weights = row_weights * counts
     return Table(tuple(kept), source.n_rows, row_weights, weights is not None or counts is not None, by_name)
-
-
-def as_table(data: Any, **options: Any) -> Table:
-    """Return a table from whatever is given: a `Table`, a path, a frame, a mapping of columns, or an array.
-
-    `options` are those of the constructor or reader that fits; a `Table` is passed through and takes none.
-    """
-    if isinstance(data, Table):
-        if options:
-            raise DataError(f"options {listed(sorted(options))} have no effect on a Table; give them where it is made")
-        return data
-    if isinstance(data, str | Path):
-        from lurking.data.files import read
-
-        return read(data, **options)
-    if isinstance(data, np.ndarray):
-        return Table.from_array(data, **options)
-    if isinstance(data, Mapping):
-        return Table.from_columns(data, **options)
-    if isinstance(data, list | tuple):
-        raise DataError("a list of rows has no column names; use Table.from_rows(rows, columns=[...])")
-    return Table.from_frame(data, **options)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 from lurking.errors import UnknownNameError
-from lurking.evidence.base import Evidence, evaluate
+from lurking.evidence.base import Evidence
+from lurking.evidence.evaluation import evaluate
 from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
+from lurking.learn.options import FitOptions
 
 PROBLEM_OPTIONS: tuple[str, ...] = ("prior", "hidden", "prune", "engine", "tied")
 

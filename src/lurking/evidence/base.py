@@ -7,15 +7,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import import_module
 from typing import Any
 
-import numpy as np
-
-from lurking.errors import LurkingError, OptionError, TooLarge, UndefinedScore, UnknownNameError
-from lurking.evidence.limits import checked
-from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
+from lurking.errors import OptionError, UndefinedScore
 from lurking.learn.loop import Status
 from lurking.learn.starts import Spread
 
@@ -149,7 +143,8 @@ class Score:
         }
 
 
-_SCORES: dict[str, Score] = {}
+SCORES: dict[str, Score] = {}
+"""All scores by name; `lurking.evidence.registry` fills it."""
 
 
 def register(
@@ -164,69 +159,9 @@ def register(
     together before the score is asked. One whose options depend on each other says by `takes` which of them have a
     meaning beside those given; without it, all of them have one.
     """
-    if name != name.lower() or name in _SCORES:
+    if name != name.lower() or name in SCORES:
         raise OptionError(f"score name {name!r} is taken or not in lower case; choose another")
     parameters = inspect.signature(function).parameters.values()
     options = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
     summary = (inspect.getdoc(function) or "").partition("\n")[0]
-    _SCORES[name] = Score(name, function, summary, options, fit_of, takes or (lambda _own: options))
-
-
-def _filled() -> dict[str, Score]:
-    """Return the registry, filled by the module that lists all scores."""
-    import_module("lurking.evidence.registry")
-    return _SCORES
-
-
-def score_names() -> tuple[str, ...]:
-    """Return the names of all scores, in order of registration."""
-    return tuple(_filled())
-
-
-def get_score(name: str) -> Score:
-    """Return a score by name; an unknown name lists the choices."""
-    scores = _filled()
-    if not isinstance(name, str) or name not in scores:
-        raise UnknownNameError("score", name, scores)
-    return scores[name]
-
-
-def chosen_scores(names: Iterable[str], own: Mapping[str, Any]) -> list[Score]:
-    """Return the scores by name, refusing options that none of them understands."""
-    scores = [get_score(name) for name in names]
-    if not scores:
-        raise OptionError(f"no score was asked for; choose from: {', '.join(_SCORES)}")
-    known = {option for score in scores for option in score.options}
-    for option in own:
-        if option not in known:
-            raise OptionError(
-                f"option {option!r} is not understood by {', '.join(score.name for score in scores)}; "
-                f"their own options are: {', '.join(sorted(known)) or 'none'}"
-            )
-    return scores
-
-
-def evaluate(
-    problem: Problem,
-    names: Iterable[str],
-    options: FitOptions,
-    own: Mapping[str, Any],
-    refused: dict[str, LurkingError] | None = None,
-) -> dict[str, Evidence]:
-    """Return {name: Evidence}; fits are shared, and each score gets those of the `own` options that it knows.
-
-    Where `refused` is given, scores after the first that have no value for this problem go there with the reason.
-    """
-    scores = chosen_scores(names, own)
-    result: dict[str, Evidence] = {}
-    for score in scores:
-        try:
-            # Extreme priors overflow on the way; the value is checked in the end.
-            with np.errstate(over="ignore", invalid="ignore"):
-                found = score.function(problem, options, **score.own_options(own, scores))
-            result[score.name] = checked(found, problem.n)
-        except (TooLarge, UndefinedScore) as refusal:
-            if refused is None or score is scores[0]:
-                raise
-            refused[score.name] = refusal
-    return result
+    SCORES[name] = Score(name, function, summary, options, fit_of, takes or (lambda _own: options))

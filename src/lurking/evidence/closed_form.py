@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lurking.evidence.base import Evidence, Kind
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 
 
 def closed_form(problem: Problem, options: FitOptions, method: str) -> Evidence:

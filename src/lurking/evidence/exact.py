@@ -24,8 +24,8 @@ from lurking.inference.engines.base import Engine
 from lurking.inference.problem import Problem
 from lurking.kernels.program import plain_slots
 from lurking.kernels.reference.special import log_rising
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag
 from lurking.types import FloatArray, IntArray
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lurking.errors import UndefinedScore
+from lurking.evidence.base import Evidence
 from lurking.inference.problem import Problem
 from lurking.learn.loop import Status
-
-if TYPE_CHECKING:
-    from lurking.evidence.base import Evidence
 
 FORMULAS = ("asymptotic", "plug_in")
 """Kinds of scores that are formulas rather than computations of the evidence."""

@@ -10,7 +10,8 @@ from typing import Any
 from lurking.errors import UndefinedScore, UnknownNameError
 from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
-from lurking.learn.fit import Fit, FitOptions, fit_problem
+from lurking.learn.fit import Fit, fit_problem
+from lurking.learn.options import FitOptions
 
 POINTS = ("map", "map-probability", "ml")
 DIMENSIONS = ("standard", "effective")

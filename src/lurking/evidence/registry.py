@@ -7,7 +7,7 @@ from lurking.evidence.asymptotic.bic import bic
 from lurking.evidence.asymptotic.bicp import bicp
 from lurking.evidence.asymptotic.draper import draper
 from lurking.evidence.asymptotic.laplace import laplace, mode_of
-from lurking.evidence.base import register
+from lurking.evidence.base import SCORES, register
 from lurking.evidence.cs import cheeseman_stutz
 from lurking.evidence.exact import exact
 from lurking.evidence.map_likelihood import map_likelihood
@@ -19,6 +19,8 @@ from lurking.evidence.sampled.importance import importance
 from lurking.evidence.sampled.thermodynamic import thermodynamic
 from lurking.evidence.sampled.wbic import wbic
 from lurking.evidence.vb import variational_bayes, variational_fit
+
+__all__ = ["SCORES"]
 
 register("exact", exact)
 register("map-likelihood", map_likelihood, fit_of=point_of)

@@ -13,7 +13,8 @@ from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.cs import cheeseman_stutz
 from lurking.evidence.point import POINTS, point_estimate
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 
 STARTS = ("prior", "map")
 

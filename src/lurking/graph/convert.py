@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from lurking.errors import StructureError, nearest_hint
 from lurking.graph.checks import Edge
+from lurking.graph.structure import Structure
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from lurking.graph.dag import Dag
 
 _BRACKET = re.compile(r"\s*\[([^\[\]|]*)(?:\|([^\[\]|]*))?\]\s*")
 _RESERVED = re.compile(r"[\[\]|:]|^\s|\s$")
 
 
-def write_networkx(dag: Dag) -> nx.DiGraph[str]:
+def write_networkx(dag: Structure) -> nx.DiGraph[str]:
     """Return a DiGraph whose nodes, and whose predecessors of each node, keep the order of the structure."""
     import networkx as nx
 
@@ -55,7 +55,7 @@ def read_networkx(graph: nx.DiGraph[Any]) -> tuple[tuple[str, ...], tuple[Edge, 
     return tuple(graph.nodes), edges, hidden
 
 
-def write_modelstring(dag: Dag) -> str:
+def write_modelstring(dag: Structure) -> str:
     """Return ``[node|parent:parent]`` for every node in node order."""
     for name in dag.nodes:
         if _RESERVED.search(name):

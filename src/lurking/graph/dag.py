@@ -243,9 +243,9 @@ class Dag:
         """Return the representative of all structures that differ only in hidden names and in order."""
         form = self._canonical
         if form is None:
-            from lurking.graph.symmetry.canonical import canonical_form
+            from lurking.graph.symmetry.canonical import canonical_parts
 
-            form = canonical_form(self)
+            form = Dag(*canonical_parts(self))
             _store(self, "_canonical", form)
         return form
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lurking.graph.dag import Dag
+from lurking.graph.structure import Structure
 
 _CHARACTER_WIDTH = 8
 _NODE_HEIGHT = 28
@@ -15,7 +13,7 @@ _NODE_GAP = 18
 _MARGIN = 8
 
 
-def dot_source(dag: Dag) -> str:
+def dot_source(dag: Structure) -> str:
     """Return Graphviz source: hidden nodes dashed, with their cardinality below the name."""
     lines = ["digraph {"]
     for name in dag.nodes:
@@ -33,7 +31,7 @@ def _dot_escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def svg_drawing(dag: Dag) -> str:
+def svg_drawing(dag: Structure) -> str:
     """Return an inline SVG: every node below its lowest parent, hidden nodes dashed with their cardinality."""
     labels = {name: f"{name} [{dag.hidden[name]}]" if name in dag.hidden else name for name in dag.nodes}
     widths = {name: max(_CHARACTER_WIDTH * len(label) + 16, 36) for name, label in labels.items()}
@@ -56,7 +54,7 @@ def svg_drawing(dag: Dag) -> str:
     )
 
 
-def _layers(dag: Dag) -> list[list[str]]:
+def _layers(dag: Structure) -> list[list[str]]:
     depth: dict[str, int] = {}
     for name in dag.topological_order:
         depth[name] = max((depth[parent] + 1 for parent in dag.parents(name)), default=0)

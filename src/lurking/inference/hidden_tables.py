@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from lurking.data.frames import pandas_frame
+from lurking.graph.dag import Dag
 from lurking.inference.posterior import DirichletPosterior, check_level
+from lurking.models.layout import Layout
 from lurking.types import FloatArray, Frame, IntArray, Level
 
-if TYPE_CHECKING:
-    from lurking.inference.network import Network
+
+class Distribution(Protocol):
+    """The queries of a `lurking.inference.network.Network` that its tables of hidden variables need; see there."""
+
+    @property
+    def dag(self) -> Dag:
+        """The structure."""
+        ...
+
+    @property
+    def levels(self) -> Mapping[str, Sequence[Level]]:
+        """The states of every variable."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """Where the parameters live."""
+        ...
+
+    @property
+    def alpha(self) -> FloatArray | None:
+        """The posterior pseudo-counts (P,), if the network comes from a VB fit."""
+        ...
+
+    @property
+    def tables(self) -> Mapping[str, FloatArray]:
+        """The conditional tables [l, k]."""
+        ...
+
+    def joint(self, names: Sequence[str]) -> FloatArray:
+        """Return p(names) with one axis per name."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,24 +100,24 @@ class HiddenTable:
         return pandas_frame(columns)
 
 
-def order_by_size(network: Network, hidden: str) -> list[int]:
+def order_by_size(network: Distribution, hidden: str) -> list[int]:
     """Return the states of a hidden variable, largest first; states have no order of their own."""
     sizes = network.joint([hidden])
     return [int(k) for k in np.argsort(-sizes, kind="stable")]
 
 
-def names_with_parents(network: Network) -> tuple[str, ...]:
+def names_with_parents(network: Distribution) -> tuple[str, ...]:
     """Return the hidden variables with at least one parent and an observed descendant."""
     dag = network.dag
     return tuple(name for name in dag.hidden if dag.parents(name) and name not in dag.barren)
 
 
-def hidden_tables(network: Network, counts: FloatArray | None, level: float) -> dict[str, HiddenTable]:
+def hidden_tables(network: Distribution, counts: FloatArray | None, level: float) -> dict[str, HiddenTable]:
     """Return the tables of all hidden variables with parents.
 
     Parameters
     ----------
-    network : Network
+    network : Distribution
         The tables, and the Dirichlet parameters behind them after a VB fit.
     counts : FloatArray or None
         Expected counts N_jlk of some data, shape (P,) over `network.layout`.
@@ -104,7 +136,7 @@ def hidden_tables(network: Network, counts: FloatArray | None, level: float) -> 
         interval = None if posterior is None else posterior.interval(name, level)
         result[name] = HiddenTable(
             name=name,
-            states=network.levels[name],
+            states=tuple(network.levels[name]),
             parents=parents,
             configurations=tuple(
                 tuple(network.levels[parent][k] for parent, k in zip(parents, row, strict=True)) for row in codes
@@ -117,12 +149,12 @@ def hidden_tables(network: Network, counts: FloatArray | None, level: float) -> 
     return result
 
 
-def hidden_configurations(network: Network, name: str) -> int:
+def hidden_configurations(network: Distribution, name: str) -> int:
     """Return the number of joint states of the hidden parents of a variable, 1 without any."""
     return math.prod(network.dag.hidden.get(parent, 1) for parent in network.dag.parents(name))
 
 
-def _order(network: Network, name: str, rows: FloatArray | None) -> IntArray:
+def _order(network: Distribution, name: str, rows: FloatArray | None) -> IntArray:
     """Return the parent configurations to report, in order.
 
     Configurations of the observed parents with more expected rows come first, and those without any are omitted.

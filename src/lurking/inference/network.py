@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from lurking.data.column import Column
+from lurking.data.files import as_table
 from lurking.data.frames import pandas_frame
-from lurking.data.table import Table, as_table
+from lurking.data.table import Table
 from lurking.errors import DataError, LurkingWarning, OptionError, StructureError, nearest_hint
 from lurking.graph.dag import Dag
 from lurking.inference.covariates import covariates_of

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lurking.data.files import as_table
 from lurking.data.patterns import CONSTANT, UNOBSERVED, Patterns, rank_rows
-from lurking.data.table import Table, as_table
+from lurking.data.table import Table
 from lurking.errors import (
     DataError,
     LurkingWarning,

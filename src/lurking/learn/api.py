@@ -9,8 +9,9 @@ from typing import Any
 from lurking.errors import LurkingWarning
 from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
-from lurking.learn.fit import Fit, FitOptions, fit_problem
+from lurking.learn.fit import Fit, fit_problem
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.models.prior import Prior
 
 

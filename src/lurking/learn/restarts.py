@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from lurking.inference.problem import Problem
 from lurking.learn.kicks import Kicks
 from lurking.learn.loop import Climb, Climber
+from lurking.learn.options import FIRST, FitOptions
 from lurking.learn.starts import ENOUGH, climb_from, iteration_cost, starting_points
 from lurking.runtime.progress import Silent
 from lurking.runtime.rng import grandchildren
 from lurking.types import FloatArray
 
-if TYPE_CHECKING:
-    from lurking.learn.fit import FitOptions
-
-AUTO = "auto"
-FIRST = 10
-"""Starts that every fit makes."""
 AGREED = 8
 """Of the first starts: if so many find the best, nothing else is tried."""
 CHECKS = 10

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from lurking.inference.engines.row_blocks import BlockEngine
 from lurking.inference.problem import Problem
 from lurking.learn.ascent import ascend
 from lurking.learn.init import draw_starts, given_start
 from lurking.learn.loop import Climb, Climber, ClimbOptions
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import map_in_order
 from lurking.types import FloatArray
-
-if TYPE_CHECKING:
-    from lurking.learn.fit import FitOptions
 
 SAME_OPTIMUM = 1e-3
 """Nats below the best within which a start counts as having found it."""

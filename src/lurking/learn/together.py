@@ -16,8 +16,9 @@ from concurrent.futures import Executor, Future
 from lurking.errors import TooLarge
 from lurking.inference.problem import Problem
 from lurking.kernels.program import ClimbResult
-from lurking.learn.fit import FitOptions, outcome, remember_fit
+from lurking.learn.fit import outcome, remember_fit
 from lurking.learn.loop import Climber, Status, climb_together, rule_of
+from lurking.learn.options import FitOptions
 from lurking.learn.starts import ONE_CALL, climbing_cost, starting_points
 from lurking.runtime.executor import thread_pool, worker_count
 from lurking.types import FloatArray

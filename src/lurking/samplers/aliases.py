@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 
 from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
-from lurking.graph.symmetry.aliases import symmetric_count
+from lurking.graph.symmetry.actions import symmetric_count
 from lurking.inference.problem import Problem
 from lurking.models.layout import Layout
 from lurking.samplers.orders import Orders

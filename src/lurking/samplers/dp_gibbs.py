@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lurking.data.table import Table, as_table, names_given
+from lurking.data.files import as_table
+from lurking.data.table import Table, names_given
 from lurking.errors import FractionalWeights, OptionError, TooLarge
 from lurking.graph.dag import Dag
 from lurking.inference.problem import check_columns

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lurking.graph.dag import Dag
 from lurking.graph.model_class import model_class, without_idle_hidden
 from lurking.inference.dimension.identifiability import unidentified_note
 from lurking.learn.degenerate import StateIssue
 from lurking.search.bayes_factors import SCALES, BayesFactor
+from lurking.search.comparison import Comparison
 from lurking.search.posterior import Candidate, StructurePosterior
 from lurking.search.scoring import Row
-
-if TYPE_CHECKING:
-    from lurking.search.compare import Comparison
 
 BARE_MENTION = SCALES["kass-raftery"][0][0]
 SAME = 1.0

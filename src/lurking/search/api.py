@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from lurking.data.frames import pandas_frame
-from lurking.data.table import Table, as_table
+from lurking.data.files import as_table
+from lurking.data.table import Table
 from lurking.errors import FractionalWeights, OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.equivalence import Cpdag, cpdag
 from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
 from lurking.inference.problem import check_columns
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.models.prior import BDeuPrior, Prior
 from lurking.runtime.checks import check_standard_error, check_time_limit, check_whole
 from lurking.runtime.executor import StopFlag
@@ -30,6 +30,7 @@ from lurking.search.averaging import Fitting
 from lurking.search.clock import Clock
 from lurking.search.constraints import Arcs, Constraints
 from lurking.search.contenders import Invented, Trial, untried
+from lurking.search.edges import EdgePosterior
 from lurking.search.exhaustive import edge_probabilities, optimum
 from lurking.search.families import FamilyScorer, FamilyScores, prior_of_score
 from lurking.search.greedy import ClimbRules, Searched, Step, climb
@@ -39,15 +40,13 @@ from lurking.search.posterior import StructurePosterior
 from lurking.search.silent_columns import SetAside
 from lurking.search.suggestions import suggested_option
 from lurking.search.trees import tree
-from lurking.types import FloatArray, Frame, read_only
+from lurking.types import read_only
 
 TABU = {"restarts": 100, "patience": 10}
 TABU_WITH_HOLES = {"restarts": 20, "patience": 10}
 """The same within a round of structural EM, for tables with empty cells."""
 METHODS = {"auto": TABU, "tabu": TABU, "greedy": {"restarts": 0, "patience": 0}, "exact": {}}
 """The methods with their default restarts and patience."""
-SHOWN = 10
-"""Arcs that printed probabilities list."""
 FEW_COLUMNS = 8
 """Up to so many complete columns "auto" looks at all structures."""
 
@@ -121,45 +120,6 @@ class SearchResult:
             )
         lines += [f"note: {note}" for note in (self.untried, self.suggestion) if note is not None]
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class EdgePosterior:
-    """Posterior probabilities of arcs; `probabilities[x, y]` (p, p) is that of variables[x] → variables[y]."""
-
-    variables: tuple[str, ...]
-    probabilities: FloatArray = field(repr=False)
-    over: str
-
-    def probability(self, parent: str, child: str) -> float:
-        """Return the probability of the arc parent → child."""
-        for name in (parent, child):
-            if name not in self.variables:
-                raise UnknownNameError("variable", name, self.variables)
-        return float(self.probabilities[self.variables.index(parent), self.variables.index(child)])
-
-    def _pairs(self) -> list[tuple[int, int]]:
-        """Return the ordered pairs of different variables, the most probable arc first."""
-        pairs = [(x, y) for x in range(len(self.variables)) for y in range(len(self.variables)) if x != y]
-        return sorted(pairs, key=lambda pair: -self.probabilities[pair])
-
-    def __str__(self) -> str:
-        pairs = self._pairs()
-        lines = [f"probabilities of arcs between {len(self.variables)} variables, summed over {self.over}"]
-        for x, y in pairs[:SHOWN]:
-            lines.append(f"{self.probabilities[x, y]:.4f}  {self.variables[x]} -> {self.variables[y]}")
-        return "\n".join([*lines, *([f"… and {len(pairs) - SHOWN} more"] if len(pairs) > SHOWN else [])])
-
-    def to_frame(self) -> Frame:
-        """Return a pandas DataFrame with one row per ordered pair, most probable first."""
-        pairs = self._pairs()
-        return pandas_frame(
-            {
-                "parent": [self.variables[x] for x, _ in pairs],
-                "child": [self.variables[y] for _, y in pairs],
-                "probability": [float(self.probabilities[pair]) for pair in pairs],
-            }
-        )
 
 
 def search(

@@ -17,7 +17,8 @@ from lurking.graph.dag import Dag
 from lurking.inference.network import Imputation, Network
 from lurking.inference.predictive import RowQuestions, coded_rows
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import map_in_order
 from lurking.runtime.rng import Seed, generators

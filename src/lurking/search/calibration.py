@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from lurking.data.files import as_table
 from lurking.data.frames import pandas_frame
-from lurking.data.table import as_table
 from lurking.errors import OptionError, StructureError, TooLarge, UndefinedScore, nearest_hint
-from lurking.evidence.base import Evidence, evaluate, get_score, score_names
+from lurking.evidence.base import Evidence
+from lurking.evidence.evaluation import evaluate, get_score, score_names
 from lurking.graph.dag import Dag, as_dag
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
+from lurking.learn.options import FitOptions
 from lurking.models.prior import Prior
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
@@ -182,8 +183,8 @@ def calibrate(
     Parameters are drawn from the prior, and the evidence is enclosed from both sides
     (`lurking.samplers.annealing.sandwich`). `cardinalities` of the observed variables: one number for all, or {name:
     number}. `empty` is the share of cells emptied at random. `like` is a table: its levels, its n unless one is given,
-    its patterns of empty cells, and parameters drawn from its posterior; the upper side is approximate then. `scores` defaults to those of
-    `DEFAULT_SCORES` that exist. `workers` threads work across repeats and never change a result.
+    its patterns of empty cells, and parameters drawn from its posterior; the upper side is approximate then. `scores`
+    defaults to those of `DEFAULT_SCORES` that exist. `workers` threads work across repeats and never change a result.
     """
     names = _chosen(scores)
     count = check_whole("repeats", repeats, 1)

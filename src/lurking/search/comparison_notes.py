@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lurking.evidence.base import Kind
 from lurking.graph.model_class import model_class
@@ -11,11 +10,9 @@ from lurking.learn.loop import Status
 from lurking.learn.starts import ENOUGH
 from lurking.search.alike import alike_notes, quoted
 from lurking.search.bayes_factors import are_mixed
+from lurking.search.comparison import Comparison
 from lurking.search.posterior import StructurePosterior
 from lurking.search.scoring import Row
-
-if TYPE_CHECKING:
-    from lurking.search.compare import Comparison
 
 _KINDS = {
     Kind.LOWER_BOUND: "this is a lower bound",

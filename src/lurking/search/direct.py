@@ -13,9 +13,11 @@ from typing import Any, final
 
 import numpy as np
 
-from lurking.data.table import Table, as_table
+from lurking.data.files import as_table
+from lurking.data.table import Table
 from lurking.evidence.api import split_options
-from lurking.evidence.base import Evidence, Kind, get_score
+from lurking.evidence.base import Evidence, Kind
+from lurking.evidence.evaluation import get_score
 from lurking.graph.dag import Dag
 from lurking.graph.moves import ArcSet, Move, MoveKind, arc_matrix
 from lurking.inference.problem import Problem

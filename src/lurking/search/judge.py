@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from lurking.data.table import Table, as_table
-from lurking.evidence.base import Evidence, Kind, evaluate
+from lurking.data.files import as_table
+from lurking.data.table import Table
+from lurking.evidence.base import Evidence, Kind
+from lurking.evidence.evaluation import evaluate
 from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
-from lurking.learn.fit import Fit, FitOptions, fit_problem
+from lurking.learn.fit import Fit, fit_problem
 from lurking.learn.loop import Status
-from lurking.learn.restarts import AUTO
+from lurking.learn.options import AUTO, FitOptions
 from lurking.models.prior import Prior
 from lurking.runtime.checks import check_standard_error
 from lurking.runtime.executor import StopFlag

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from lurking.data.table import as_table
+from lurking.data.files import as_table
 from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag, as_dag

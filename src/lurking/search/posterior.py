@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -21,11 +21,9 @@ from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import Seed, generators
 from lurking.search.averaging import Average, AveragedPrediction, Fitting
 from lurking.search.bayes_factors import BayesFactor
+from lurking.search.edges import EdgePosterior
 from lurking.search.hidden_matching import matched
 from lurking.types import FloatArray, Frame, read_only
-
-if TYPE_CHECKING:
-    from lurking.search.api import EdgePosterior
 
 WITHIN = 30.0
 """Nats below the best at which a structure no longer contends."""
@@ -171,8 +169,6 @@ class StructurePosterior:
 
         How they are matched, whatever they are called, says `lurking.search.hidden_matching.matched`.
         """
-        from lurking.search.api import EdgePosterior
-
         dags = self.matched_structures
         # Hidden variables first, in the order in which the matching met them, then the observed ones.
         order = sorted(range(len(dags)), key=lambda k: -self.candidates[k].probability)

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from lurking.data.files import as_table
 from lurking.data.frames import pandas_frame
-from lurking.data.table import Table, as_table
+from lurking.data.table import Table
 from lurking.errors import DataError, FractionalWeights, OptionError, TooLarge, UnknownNameError
 from lurking.evidence.base import Kind
 from lurking.graph.dag import Dag
 from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import seed_sequence
-from lurking.search.compare import Comparison, compare
+from lurking.search.compare import compare
+from lurking.search.comparison import Comparison
 from lurking.search.posterior import known_error
 from lurking.types import FloatArray, Frame, IntArray, read_only
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lurking.errors import LurkingError, OptionError
-from lurking.evidence.base import Evidence, Kind, get_score
+from lurking.evidence.base import Evidence, Kind
+from lurking.evidence.evaluation import get_score
 from lurking.graph.dag import Dag
 from lurking.learn.loop import Status
 from lurking.runtime.checks import is_number

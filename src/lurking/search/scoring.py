@@ -11,15 +11,17 @@ from typing import Any
 
 from lurking.data.table import Table
 from lurking.errors import LurkingError, TooLarge, UndefinedScore
-from lurking.evidence.base import Evidence, chosen_scores, evaluate
+from lurking.evidence.base import Evidence
+from lurking.evidence.evaluation import chosen_scores, evaluate
 from lurking.evidence.limits import refuse_inapplicable
 from lurking.graph.dag import Dag
 from lurking.graph.model_class import without_idle_hidden
 from lurking.inference.dimension.identifiability import dimension_if_cheap
 from lurking.inference.problem import Problem, shared_patterns
 from lurking.learn.degenerate import StateIssue
-from lurking.learn.fit import FitOptions, fit_problem, has_fit
+from lurking.learn.fit import fit_problem, has_fit
 from lurking.learn.loop import METHODS
+from lurking.learn.options import FitOptions
 from lurking.learn.together import can_fit_together, fit_together, is_small
 from lurking.models.layout import Layout
 from lurking.models.prior import Prior

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from lurking.data.table import Table, as_table
+from lurking.data.files import as_table
+from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, StructureError, TooLarge, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.graph.spaces import bipartite
 from lurking.learn.loop import Status
-from lurking.learn.restarts import AUTO
+from lurking.learn.options import AUTO
 from lurking.models.prior import Prior
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag

@@ -17,15 +17,16 @@ from typing import Any, final
 
 import numpy as np
 
-from lurking.data.table import Table, as_table
+from lurking.data.files import as_table
+from lurking.data.table import Table
 from lurking.errors import OptionError, TooLarge, UndefinedScore, UnknownNameError
-from lurking.evidence.base import evaluate
+from lurking.evidence.evaluation import evaluate
 from lurking.graph.dag import Dag, as_dag
 from lurking.inference.completion import Completion
 from lurking.inference.problem import Problem, node_codes
-from lurking.learn.fit import Fit, FitOptions, fit_problem, outcome, remember_fit
+from lurking.learn.fit import Fit, fit_problem, outcome, remember_fit
 from lurking.learn.loop import Climber, Status, rule_of
-from lurking.learn.restarts import AUTO
+from lurking.learn.options import AUTO, FitOptions
 from lurking.learn.starts import climb_from, starting_points
 from lurking.models.prior import Prior, prior_of_every_structure
 from lurking.runtime.checks import check_time_limit, check_whole

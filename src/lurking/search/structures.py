@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lurking.data.table import Table, as_table
+from lurking.data.files import as_table
+from lurking.data.table import Table
 from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.graph.checks import checked_hidden
 from lurking.graph.dag import Dag, as_dag

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lurking.learn.loop import Status
-from lurking.learn.restarts import AGREED, FIRST
+from lurking.learn.options import FIRST
+from lurking.learn.restarts import AGREED
 from lurking.runtime.progress import Progress
 from lurking.search.scoring import Row, Scoring, copied
 

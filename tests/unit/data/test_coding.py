@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lurking.data import Table
 from lurking.data.coding import EMPTY_LEVEL
+from lurking.data.table import Table
 from lurking.errors import DataError, LurkingWarning
 
 

@@ -11,7 +11,6 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 import lurking as lk
-from lurking.data import Table
 from lurking.data.cuts import (
     MOST_CANDIDATES,
     best_partition,
@@ -26,6 +25,7 @@ from lurking.data.cuts import (
     width_cuts,
 )
 from lurking.data.intervals import class_codes, interval_bounds, interval_levels
+from lurking.data.table import Table
 from lurking.errors import LurkingWarning
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

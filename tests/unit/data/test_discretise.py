@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lurking as lk
-from lurking.data import Column, Table
+from lurking.data.column import Column
 from lurking.data.intervals import interval_bounds
+from lurking.data.table import Table
 from lurking.errors import DataError, LurkingError, LurkingWarning, OptionError, UnknownNameError
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

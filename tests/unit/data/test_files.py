@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lurking.data import Table, datasets, read
-from lurking.data.files import DEFAULT_NA_VALUES
+from lurking.data import datasets
+from lurking.data.files import DEFAULT_NA_VALUES, read
+from lurking.data.table import Table
 from lurking.errors import DataError, LurkingWarning
 
 COLUMNS = {"a": [2, 1, None, 2], "t": ["y", None, "x, z", "y"], "s": [0.5, 1.25, None, 0.5], "w": [1, 2, 1, 3]}

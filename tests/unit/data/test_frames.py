@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from lurking.data import Table
+from lurking.data.table import Table
 from lurking.errors import DataError
 
 COLUMNS = {

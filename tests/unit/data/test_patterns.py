@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurking.data import Table
 from lurking.data.patterns import distinct_integers, rank_rows
+from lurking.data.table import Table
 from lurking.errors import DataError
 
 CELLS = st.one_of(st.none(), st.integers(0, 2))

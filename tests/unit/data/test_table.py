@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurking.data import Table, as_table
+from lurking.data.files import as_table
+from lurking.data.table import Table
 from lurking.errors import DataError
 
 

@@ -7,8 +7,8 @@ import lurking as lk
 from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.sampled.candidate_points import POINTS, candidate_point
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 
 MODEL = "s[2] -> a b c d"
 ROWS = [(0, 0, 0, 0), (1, 1, 1, 1), (0, 0, 1, 0), (1, 0, 1, 1), (0, 1, 0, 0), (1, 1, 0, 1)]

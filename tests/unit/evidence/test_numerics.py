@@ -11,7 +11,7 @@ from scipy.special import betaln, logsumexp
 
 import lurking as lk
 from lurking.errors import UndefinedScore
-from lurking.evidence.base import score_names
+from lurking.evidence.evaluation import score_names
 from lurking.evidence.limits import refuse_inapplicable
 
 LAMBDAS = [1e-6, 1e-3, 0.5, 1.0, 30.0, 1e3, 1e6]

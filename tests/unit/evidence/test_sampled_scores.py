@@ -15,8 +15,8 @@ from lurking.evidence.sampled.thermodynamic import thermodynamic
 from lurking.evidence.sampled.wbic import wbic
 from lurking.inference.problem import Problem
 from lurking.kernels.cpu.points import weigh_points_into
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Climber, Status
+from lurking.learn.options import FitOptions
 from lurking.samplers import aliases, metropolis
 
 LEVELS = dict.fromkeys("abc", (0, 1))

@@ -44,8 +44,9 @@ from lurking.experiments.chickering1996.selection import (
     shape_distance,
 )
 from lurking.experiments.chickering1996.study import Config, Study, quick, run, seeded
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Silent
 from lurking.runtime.store import Key, Store

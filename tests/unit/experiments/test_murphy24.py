@@ -26,7 +26,7 @@ from lurking.experiments.murphy24.output import summary, tables, write
 from lurking.experiments.murphy24.signature import SignatureConfig, is_semi_clique, with_hidden, without_hidden
 from lurking.experiments.murphy24.sparse import Ground, SparseConfig
 from lurking.experiments.murphy24.study import PARTS, Config, quick, run
-from lurking.learn.fit import FitOptions
+from lurking.learn.options import FitOptions
 from lurking.runtime.store import Store
 from lurking.search.families import FamilyScores, score_of
 

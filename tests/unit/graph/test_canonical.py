@@ -5,7 +5,8 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurking.graph import Dag, bipartite, canonical_form
+from lurking.graph.dag import Dag
+from lurking.graph.spaces import bipartite
 
 
 @st.composite
@@ -54,9 +55,9 @@ def test_forms_are_equal_exactly_for_the_same_structure(first, second):
 @settings(deadline=None)
 @given(dags())
 def test_the_form_is_the_same_structure_and_its_own_form(dag):
-    form = canonical_form(dag)
+    form = dag.canonical()
     assert key_by_brute_force(form) == key_by_brute_force(dag)
-    assert canonical_form(form) == form
+    assert form.canonical() == form
 
 
 def test_names_and_order_of_the_form():

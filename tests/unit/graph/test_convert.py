@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurking.errors import CycleError, StructureError
-from lurking.graph import Dag
+from lurking.graph.dag import Dag
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurking.errors import CycleError, StructureError
-from lurking.graph import Dag
+from lurking.graph.dag import Dag
 
 TRUE_STRUCTURE = "s1[2] -> y1 y2 y3; s2[2] -> y2 y3 y4"
 TRUE_EDGES = [("s1", "y1"), ("s1", "y2"), ("s1", "y3"), ("s2", "y2"), ("s2", "y3"), ("s2", "y4")]

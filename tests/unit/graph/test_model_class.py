@@ -5,8 +5,10 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurking.graph import Dag, all_dags, are_equivalent
+from lurking.graph.dag import Dag
+from lurking.graph.equivalence import are_equivalent
 from lurking.graph.model_class import essential, model_class, without_idle_hidden
+from lurking.graph.spaces import all_dags
 
 
 @st.composite

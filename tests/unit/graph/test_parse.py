@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurking.errors import CycleError, StructureError
-from lurking.graph import Dag
+from lurking.graph.dag import Dag
 from lurking.graph.parse import parse_text, quote_name
 
 NAMES = st.one_of(

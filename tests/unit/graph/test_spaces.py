@@ -3,7 +3,8 @@
 import pytest
 
 from lurking.errors import StructureError
-from lurking.graph import Dag, bipartite, bipartite_size
+from lurking.graph.dag import Dag
+from lurking.graph.spaces import bipartite, bipartite_size
 
 
 def links(dag):

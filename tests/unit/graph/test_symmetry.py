@@ -9,8 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurking.errors import PriorError
-from lurking.graph import Dag, alias_count, bipartite, hidden_automorphisms, log_aliases
-from lurking.graph.symmetry.aliases import ColoredGraph, automorphism_order, canonical_labelling, refine
+from lurking.graph.dag import Dag
+from lurking.graph.spaces import bipartite
+from lurking.graph.symmetry.actions import (
+    ColoredGraph,
+    automorphism_order,
+    canonical_labelling,
+    hidden_automorphisms,
+    refine,
+)
+from lurking.graph.symmetry.aliases import alias_count, log_aliases
 
 
 @st.composite

@@ -10,8 +10,9 @@ import lurking as lk
 from lurking.errors import LurkingError
 from lurking.inference.problem import Problem
 from lurking.learn.ascent import CLOSING, COORDINATES, WARM_UP, ascend
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
 from lurking.learn.loop import METHODS, Climber, ClimbOptions, rule_of
+from lurking.learn.options import FitOptions
 from lurking.learn.python_loop import evaluate
 from lurking.runtime.executor import StopFlag
 

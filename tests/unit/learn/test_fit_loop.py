@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag
 
 METHODS = ["ml", "map", "map-probability", "vb"]

@@ -7,7 +7,7 @@ import pytest
 
 import lurking as lk
 from lurking.errors import LurkingError, OptionError, PriorError, StructureError, UnknownNameError
-from lurking.learn.fit import FitOptions
+from lurking.learn.options import FitOptions
 
 TABLE = lk.Table.from_rows([(0, 0), (0, 1), (1, 1)], columns=["a", "b"])
 

@@ -7,7 +7,8 @@ import lurking as lk
 from lurking.errors import LurkingWarning
 from lurking.inference.problem import Problem
 from lurking.learn import restarts
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 from lurking.learn.starts import Spread
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import lurking as lk
 from lurking.errors import OptionError, StructureError
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag
 
 TABLE = lk.Table.from_rows([(0, 0, 1), (1, 1, 0), (1, None, 0), (0, 0, 0)], columns=["a", "b", "c"])

@@ -11,7 +11,8 @@ from lurking.graph.spaces import bipartite
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Outcome
 from lurking.learn import together
-from lurking.learn.fit import FitOptions, fit_problem, has_fit
+from lurking.learn.fit import fit_problem, has_fit
+from lurking.learn.options import FitOptions
 from lurking.learn.together import can_fit_together, fit_together
 
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import logsumexp
 
 import lurking as lk
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.samplers import aliases, modes
 from lurking.samplers.aliases import Sharing
 from lurking.samplers.annealing.annealed import AnnealOptions, annealed_evidence

@@ -8,7 +8,8 @@ from scipy.stats import genpareto
 
 import lurking as lk
 from lurking.errors import DataError, OptionError, TooLarge
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 from lurking.samplers.aliases import log_share, relabelings
 from lurking.samplers.annealing.paths import prior_path, sampled_program, variational_path
 from lurking.samplers.annealing.populations import anneal, checked_temperatures, spaced_by_spread

@@ -9,7 +9,8 @@ import lurking as lk
 from lurking.errors import DataError, OptionError
 from lurking.expfam import dirichlet
 from lurking.kernels.cpu.chains.gibbs import counts_into, gibbs_into
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 from lurking.samplers import aliases
 from lurking.samplers.aliases import relabelings
 from lurking.samplers.candidate import CandidateDensity, candidate_density

@@ -8,7 +8,8 @@ import pytest
 
 import lurking as lk
 from lurking.errors import OptionError
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag
 from lurking.samplers import aliases
 from lurking.samplers.aliases import Sharing

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.learn.fit import FitOptions
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag
 from lurking.samplers.annealing import settling
 from lurking.samplers.annealing.modes import Mode, variational_modes

@@ -13,7 +13,7 @@ from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.point import log_n, point_estimate
 from lurking.inference.engines.row_blocks import BLOCK_ROWS
 from lurking.inference.problem import Problem, shared_patterns
-from lurking.learn.fit import FitOptions
+from lurking.learn.options import FitOptions
 from lurking.types import CodeArray, FloatArray
 
 NAME = "adjusted-bic"

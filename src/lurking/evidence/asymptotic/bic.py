@@ -5,7 +5,7 @@ from __future__ import annotations
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.point import dimension_of, log_n, point_estimate
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
+from lurking.learn.options import FitOptions
 
 
 def bic(problem: Problem, options: FitOptions, *, at: str = "map", dimension: str = "standard") -> Evidence:

@@ -20,9 +20,9 @@ from lurking.inference.curvature.hessian import by_table_row, complete_matrix, f
 from lurking.inference.engines.base import Engine
 from lurking.inference.engines.enumerable import enumerated
 from lurking.inference.problem import Problem, refuse_ties
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
 from lurking.learn.newton import Mode, climb_to_mode
+from lurking.learn.options import FitOptions
 from lurking.types import BoolArray, FloatArray, IntArray
 
 BASES = {"logit": "map", "probability": "map-probability", "logits": "map", "probabilities": "map-probability"}

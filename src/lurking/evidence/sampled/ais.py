@@ -13,8 +13,8 @@ from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.closed_form import closed_form
 from lurking.evidence.limits import refuse_strong_priors
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.checks import check_standard_error, check_whole, is_number
 from lurking.runtime.rng import seed_sequence
 from lurking.samplers.annealing.annealed import MOST_PARETO, Annealed, AnnealOptions, annealed_evidence

@@ -13,8 +13,9 @@ from lurking.evidence.point import point_estimate
 from lurking.expfam import dirichlet
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem
-from lurking.learn.fit import Fit, FitOptions, fit_problem
+from lurking.learn.fit import Fit, fit_problem
 from lurking.learn.init import given_start
+from lurking.learn.options import FitOptions
 from lurking.runtime.rng import seed_sequence
 from lurking.samplers.gibbs import gibbs
 from lurking.types import FloatArray

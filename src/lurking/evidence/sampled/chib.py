@@ -10,8 +10,9 @@ from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.closed_form import closed_form
 from lurking.evidence.sampled.candidate_points import PointOption, candidate_point, check_point
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.checks import check_whole
 from lurking.samplers.annealing.paths import sampled_program
 from lurking.samplers.candidate import LEAST_CHAINS, LEAST_DRAWS, CandidateDensity, candidate_density

@@ -12,8 +12,9 @@ from lurking.evidence.closed_form import closed_form
 from lurking.evidence.limits import refuse_strong_priors
 from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.checks import check_whole, is_positive
 from lurking.runtime.executor import map_in_order
 from lurking.runtime.rng import seed_sequence

@@ -7,8 +7,8 @@ import math
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.closed_form import closed_form
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import seed_sequence
 from lurking.samplers import metropolis

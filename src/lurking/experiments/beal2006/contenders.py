@@ -12,13 +12,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from lurking.data.table import Table
-from lurking.evidence.base import evaluate
+from lurking.evidence.evaluation import evaluate
 from lurking.experiments.beal2006.data import OBSERVED, STRUCTURE, true_table
 from lurking.graph.dag import Dag
 from lurking.graph.spaces import bipartite
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag
 from lurking.search.compare import compare
 from lurking.types import FloatArray

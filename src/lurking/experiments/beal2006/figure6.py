@@ -29,7 +29,8 @@ from lurking.experiments.beal2006.data import OBSERVED, SIZES, STRUCTURE, true_l
 from lurking.experiments.beal2006.sampled import VERSION, data_digest
 from lurking.graph.spaces import bipartite
 from lurking.inference.problem import Problem
-from lurking.learn.fit import Fit, FitOptions, fit_problem
+from lurking.learn.fit import Fit, fit_problem
+from lurking.learn.options import FitOptions
 from lurking.report.beal2006 import Acceptance, Figure6, Hysteresis, References, Traces
 from lurking.runtime.executor import map_in_order
 from lurking.runtime.progress import Progress, Silent

@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from lurking.data.table import Table
-from lurking.evidence.base import evaluate
+from lurking.evidence.evaluation import evaluate
 from lurking.experiments.beal2006.contenders import contenders
 from lurking.experiments.bench import Sampled
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress
 from lurking.runtime.rng import seed_sequence

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lurking.evidence.base import evaluate
+from lurking.evidence.evaluation import evaluate
 from lurking.evidence.sampled.ais import evidence_of_chains
 from lurking.experiments.beal2006.contenders import is_below
 from lurking.experiments.beal2006.data import OBSERVED, true_table
@@ -22,8 +22,8 @@ from lurking.experiments.beal2006.paper import printed_violation
 from lurking.experiments.beal2006.sampled import STRENGTH
 from lurking.graph.spaces import bipartite
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.progress import Progress, Silent
 from lurking.runtime.rng import seed_sequence

@@ -10,13 +10,15 @@ import numpy as np
 
 from lurking.data.table import Table
 from lurking.errors import OptionError
-from lurking.evidence.base import Evidence, evaluate
+from lurking.evidence.base import Evidence
+from lurking.evidence.evaluation import evaluate
 from lurking.experiments.bench import Sampled, Task, Workbench
 from lurking.experiments.chickering1996.data import Parameters, naive_bayes
 from lurking.experiments.chickering1996.paper import RELATIVE_CHANGE
 from lurking.inference.problem import Problem
-from lurking.learn.fit import Fit, FitOptions, fit_problem
+from lurking.learn.fit import Fit, fit_problem
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.checks import check_whole, is_positive
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.store import Key, digest_of

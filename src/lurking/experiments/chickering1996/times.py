@@ -13,7 +13,7 @@ from time import process_time
 from typing import Final
 
 from lurking.data.table import Table
-from lurking.evidence.base import evaluate
+from lurking.evidence.evaluation import evaluate
 from lurking.experiments.chickering1996.data import Experiment, data_set
 from lurking.experiments.chickering1996.scores import VERSION, Bench, Protocol
 from lurking.learn.fit import fit_problem

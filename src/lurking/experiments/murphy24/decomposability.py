@@ -18,12 +18,13 @@ from typing import Any, Final
 import numpy as np
 
 from lurking.data.table import Table
-from lurking.evidence.base import evaluate
+from lurking.evidence.evaluation import evaluate
 from lurking.experiments.bench import Task, Workbench
 from lurking.graph.dag import Dag
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 from lurking.runtime.checks import check_whole
 from lurking.runtime.store import Key, digest_of
 

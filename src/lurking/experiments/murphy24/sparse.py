@@ -20,7 +20,8 @@ from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions, fit_problem
+from lurking.learn.fit import fit_problem
+from lurking.learn.options import FitOptions
 from lurking.runtime.checks import check_whole
 from lurking.runtime.store import Key, digest_of
 from lurking.search.compare import compare

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lurking.graph.dag import Dag
-from lurking.graph.symmetry.aliases import hidden_graph
+from lurking.graph.checks import Edge
+from lurking.graph.structure import Structure
+from lurking.graph.symmetry.actions import hidden_graph
 from lurking.graph.symmetry.colored import canonical_labelling
 
 
-def canonical_form(dag: Dag) -> Dag:
-    """Return the canonical form: equal for two structures exactly if they are the same up to hidden names and order.
+def canonical_parts(dag: Structure) -> tuple[list[str], list[Edge], dict[str, int]]:
+    """Return nodes, edges and hidden cardinalities of the canonical form.
+
+    They are equal for two structures exactly if these are the same up to hidden names and order.
 
     Hidden nodes come first, by cardinality and then in the order of `canonical_labelling`, and are called h1, h2, …
     (numbers whose name an observed node has are skipped); observed nodes follow sorted by name; the parents of every
@@ -25,10 +28,10 @@ def canonical_form(dag: Dag) -> Dag:
         ((new[parent], new[child]) for parent, child in dag.edges),
         key=lambda pair: (position[pair[1]], position[pair[0]]),
     )
-    return Dag(new.values(), edges, {new[name]: cardinality for name, cardinality in dag.hidden.items()})
+    return list(new.values()), edges, {new[name]: cardinality for name, cardinality in dag.hidden.items()}
 
 
-def hidden_order(dag: Dag) -> list[str]:
+def hidden_order(dag: Structure) -> list[str]:
     """Return the hidden nodes in the order in which the canonical form has them."""
     places = canonical_labelling(hidden_graph(dag))
     return [name for _, _, name in sorted(zip(dag.hidden.values(), places, dag.hidden, strict=True))]

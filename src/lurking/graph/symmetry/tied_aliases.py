@@ -11,9 +11,9 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 
 from lurking.graph.dag import Dag
-from lurking.graph.symmetry.aliases import count_actions
+from lurking.graph.symmetry.actions import count_actions
+from lurking.graph.symmetry.aliases import checked_tables, relational_graph
 from lurking.graph.symmetry.colored import LabelledEdge
-from lurking.graph.symmetry.prior_aliases import checked_tables, relational_graph
 from lurking.types import FloatArray
 
 

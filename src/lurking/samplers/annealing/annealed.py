@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lurking.inference.problem import Problem
-from lurking.learn.fit import FitOptions
 from lurking.learn.loop import Status
+from lurking.learn.options import FitOptions
 from lurking.runtime.rng import seed_sequence
 from lurking.samplers.aliases import Sharing
 from lurking.samplers.annealing.modes import Mode, variational_modes

@@ -8,8 +8,9 @@ import numpy as np
 
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Rule
-from lurking.learn.fit import FitOptions, climbs_of_starts
+from lurking.learn.fit import climbs_of_starts
 from lurking.learn.loop import Climber
+from lurking.learn.options import FitOptions
 from lurking.samplers.aliases import relabelings_of
 from lurking.types import FloatArray
 

@@ -25,7 +25,7 @@ from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem, refuse_ties
-from lurking.learn.fit import FitOptions
+from lurking.learn.options import FitOptions
 from lurking.models.layout import Layout
 from lurking.models.prior import Prior
 from lurking.runtime.rng import Seed, seed_sequence
