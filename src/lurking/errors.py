@@ -59,6 +59,16 @@ class UndefinedScore(LurkingError):  # noqa: N818 - the name is part of the publ
     """The score has no value for this problem (for example BIC on no data)."""
 
 
+class BlockError(UndefinedScore):
+    """A family of distributions gave a value that is not finite."""
+
+    def __init__(self, family: str, what: str, value: float) -> None:
+        super().__init__(
+            f"the {what} of the {family} nodes is {value}, not a finite number; use a less extreme prior, or fewer or "
+            "less extreme data"
+        )
+
+
 class FractionalWeights(DataError, UndefinedScore):  # noqa: N818 - reads as the sentence it raises
     """Weights of rows that are no whole numbers, where hidden states are drawn row by row."""
 

@@ -9,7 +9,7 @@ import pytest
 
 import lurking as lk
 from lurking.errors import PriorError, UndefinedScore
-from lurking.expfam import dirichlet
+from lurking.expfam.dirichlet import Dirichlet
 from lurking.inference.problem import ENGINES
 
 METHOD = {"ml": "ml", "map": "map-probability", "map_softmax": "map"}
@@ -198,8 +198,8 @@ def test_variational_bound(case):
 def half_step(problem, alpha):
     """F with the new q(s) and the old q(θ) = Dir(α): log_z(φ(α)) − KL[Dir(α) ‖ Dir(λ)]."""
     rows = problem.layout.row_start
-    log_z = problem.engine.expect(dirichlet.expected_logs(rows, alpha))[1]
-    return log_z - dirichlet.kl_divergence(rows, alpha, problem.pseudo)
+    log_z = problem.engine.expect(Dirichlet(rows).expected(alpha))[1]
+    return log_z - Dirichlet(rows).kl_divergence(alpha, problem.pseudo)
 
 
 @pytest.mark.parametrize("prune", [False, True], ids=["keep", "prune"])

@@ -19,7 +19,6 @@ from scipy.special import gammaln, logsumexp
 
 from lurking.errors import FractionalWeights, OptionError, TooLarge
 from lurking.evidence.base import Evidence, Kind
-from lurking.expfam import dirichlet
 from lurking.inference.engines.base import Engine
 from lurking.inference.problem import Problem
 from lurking.kernels.program import plain_slots
@@ -45,7 +44,7 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     if engine.program is None and engine.active.size:
         raise TooLarge("exact evidence of so many rows needs more tables than can be held; use vb or cs")
     counts = engine.complete_counts
-    complete = dirichlet.log_evidence(layout.row_start, lean.pseudo, counts)
+    complete = layout.blocks.log_evidence(lean.pseudo, counts)
     parts = {"complete_families": complete}
     held = 1
     if engine.active.size:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lurking.errors import UndefinedScore, UnknownNameError
-from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, fit_problem
 from lurking.learn.options import FitOptions
@@ -32,7 +31,7 @@ class PointEstimate:
     def completed_evidence(self) -> float:
         """D(λ, N̂), the log evidence of the expected counts."""
         problem = self.fit.problem
-        return dirichlet.log_evidence(problem.layout.row_start, problem.pseudo, self.fit.counts)
+        return problem.layout.blocks.log_evidence(problem.pseudo, self.fit.counts)
 
     @property
     def completed_loglik(self) -> float:
@@ -45,11 +44,11 @@ class PointEstimate:
     def log_prior(self) -> float:
         """Ln p(θ̂|m), the Dirichlet density over probabilities."""
         fit, problem = self.fit, self.fit.problem
-        row_start, pseudo = problem.layout.row_start, problem.pseudo
+        blocks, pseudo = problem.layout.blocks, problem.pseudo
         if fit.method == "ml":
-            return dirichlet.log_density(row_start, pseudo, fit.potentials)
+            return blocks.log_density(pseudo, fit.potentials)
         added = fit.counts - (1.0 if fit.method == "map-probability" else 0.0)
-        return dirichlet.log_density_after(row_start, pseudo, fit.potentials, added)
+        return blocks.log_density_after(pseudo, fit.potentials, added)
 
     @property
     def info(self) -> dict[str, object]:

@@ -72,12 +72,10 @@ def coded_rows(network: Network, data: Any) -> Table:
 
 def drawn_parameters(network: Network, generator: np.random.Generator) -> FloatArray:
     """Return ln θ drawn from q(θ) = Π_jl Dir(α_jl), (P,); tied families share one draw."""
-    from lurking.kernels.cpu.sampling import draw_log_theta
-
     if network.alpha is None:
         raise OptionError("the network has no posterior over its parameters to draw from; fit it with method='vb'")
-    layout, log_theta = network.layout, np.empty(network.layout.size)
-    draw_log_theta(layout.row_start, network.alpha, generator, log_theta)
+    layout = network.layout
+    log_theta = layout.blocks.draw(network.alpha, generator)
     for first, *others in network.tied:
         for name in others:
             layout.table(log_theta, name)[:] = layout.table(log_theta, first)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy.special import polygamma
 
-from lurking.expfam import dirichlet
 from lurking.kernels.program import ClimbResult, Outcome, Rule
 from lurking.learn.loop import Climb, Climber, ClimbOptions
 from lurking.learn.python_loop import Point, evaluate, point_of
@@ -70,7 +69,7 @@ class Tables(Coordinates):
     """
 
     def __init__(self, climber: Climber, point: Point) -> None:
-        self.row_start, self.added = climber.row_start, climber.prior[4]
+        self.row_start, self.added = climber.active_blocks.row_start, climber.active_added
         self.start = point.potentials
         self.free = np.flatnonzero(np.isfinite(self.start))
         self.scale = self._scale(self.totals(point.counts + self.added))[self.free]
@@ -154,7 +153,7 @@ class LogAlpha(Coordinates):
     """
 
     def __init__(self, climber: Climber, point: Point) -> None:
-        self.row_start, self.pseudo = climber.row_start, climber.prior[0]
+        self.blocks, self.pseudo = climber.active_blocks, climber.active_pseudo
         self.start: FloatArray = np.log(self.pseudo + point.counts)
         alpha = np.exp(self.start)
         self.scale = 1.0 / (alpha * np.sqrt(polygamma(1, alpha)))
@@ -165,16 +164,16 @@ class LogAlpha(Coordinates):
 
     def potentials(self, x: FloatArray) -> FloatArray:
         """Return E[ln θ]."""
-        return dirichlet.expected_logs(self.row_start, self._alpha(x))
+        return self.blocks.expected(self._alpha(x))
 
     def value_and_gradient(self, x: FloatArray, point: Point) -> tuple[float, FloatArray]:
         """Return F and its gradient."""
         alpha = self._alpha(x)
         rest = self.pseudo + point.counts - alpha
-        lengths, first = np.diff(self.row_start), self.row_start[:-1]
+        lengths, first = np.diff(self.blocks.row_start), self.blocks.row_start[:-1]
         of_row = polygamma(1, np.add.reduceat(alpha, first)) * np.add.reduceat(rest, first)
         gradient = alpha * (polygamma(1, alpha) * rest - np.repeat(of_row, lengths))
-        value = point.log_z - dirichlet.kl_divergence(self.row_start, alpha, self.pseudo)
+        value = point.log_z - self.blocks.kl_divergence(alpha, self.pseudo)
         return value, gradient * self.scale
 
     def _alpha(self, x: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from lurking.errors import OptionError, PriorError, UnknownNameError
-from lurking.expfam import dirichlet
+from lurking.expfam.blocks import Blocks
 from lurking.inference.engines.base import Engine
 from lurking.kernels.batch import Climbs
 from lurking.kernels.program import ClimbResult, Outcome, Rule
@@ -134,17 +134,18 @@ def rule_of(method: str) -> Rule:
     return METHODS[method]
 
 
-def added_counts(rule: Rule, pseudo: FloatArray) -> FloatArray:
-    """Return what the M step adds to N: 0 (ML), λ − 1 (MAP over probabilities), λ (MAP over logits)."""
+def added_counts(rule: Rule, blocks: Blocks, pseudo: FloatArray) -> FloatArray:
+    """Return what the M step adds to N: 0 (ML), λ − 1 (MAP over probabilities), λ (MAP in natural form)."""
     if rule is Rule.ML:
         return np.zeros_like(pseudo)
     if rule is Rule.MAP_PROBABILITY:
-        if pseudo.size and pseudo.min() < 1.0:
+        added = blocks.over_parameters(pseudo)
+        if added.size and added.min() < 0.0:
             raise PriorError(
                 f"the prior has λ = {pseudo.min():g} < 1, and the mode over probabilities does not exist then; "
                 "use λ ≥ 1, or method 'map' (mode over logits), which takes every λ > 0"
             )
-        return pseudo - 1.0
+        return added
     return pseudo
 
 
@@ -182,21 +183,35 @@ def climb_together(
 class Climber:
     """Prepared to climb from any start: prior terms restricted to the active positions, constants of the rest.
 
-    The objectives, all constants kept: ml: ln p(y|θ); map-probability: + ln Dir(θ); map: + the density in the
-    logits, Σ_jl [lnΓ(λ_jl) − Σ_k lnΓ(λ_jlk) + Σ_k λ_jlk ln θ_jlk]; vb: B(φ) = D(λ, N) + log_z − Σ φ·N.
+    The objectives, all constants kept: ml: ln p(y|θ); map-probability: + ln p(θ); map: + the density in natural form,
+    λ·η(θ) − A(λ), which for tables is the density in the logits; vb: B(φ) = D(λ, N) + log_z − Σ φ·N.
     """
 
     def __init__(self, engine: Engine, pseudo: FloatArray, rule: Rule, n: float) -> None:
         self.engine, self.rule, self.n = engine, rule, n
         self.pseudo = pseudo
-        self.added = added_counts(rule, pseudo)
-        layout, active = engine.layout, engine.active
-        program = engine.program
-        self.row_start: IntArray = compact_rows(layout.row_of, active) if program is None else program.row_start
-        compact = pseudo[active]
-        rows = np.add.reduceat(compact, self.row_start[:-1]) if active.size else np.empty(0)
-        self.prior = (compact, gammaln(compact), rows, gammaln(rows), self.added[active])
-        self._density_constant = 0.0 if rule is Rule.ML else dirichlet.log_normaliser(layout.row_start, pseudo)
+        self.blocks = engine.layout.blocks
+        self.added = added_counts(rule, self.blocks, pseudo)
+        self.active_pseudo, self.active_added = pseudo[engine.active], self.added[engine.active]
+        self._density_constant = 0.0 if rule is Rule.ML else -self.blocks.log_normaliser(pseudo)
+
+    @cached_property
+    def active_blocks(self) -> Blocks:
+        """The rows that take part in the iterations."""
+        return self.blocks.at(self.engine.active)
+
+    @cached_property
+    def _compiled_prior(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """What the compiled climb of tables needs: λ, lnΓ(λ), λ_jl, lnΓ(λ_jl), and what the M step adds."""
+        program, compact = self.engine.program, self.active_pseudo
+        assert program is not None
+        rows = np.add.reduceat(compact, program.row_start[:-1])
+        return compact, gammaln(compact), rows, gammaln(rows), self.active_added
+
+    @property
+    def is_compiled(self) -> bool:
+        """True if a whole climb is one kernel call."""
+        return self.engine.program is not None and self.engine.active.size > 0 and self.blocks.are_tables
 
     def climb(self, start: FloatArray, options: ClimbOptions, stop: StopFlag | None = None) -> Climb:
         """Climb from potentials `start` (P,) by EM or VBEM."""
@@ -227,12 +242,12 @@ class Climber:
     def prepare(self, starts: Sequence[FloatArray]) -> PreparedStarts:
         """Return what the kernel needs to climb from the potentials (P,), and what it leaves alone."""
         fixed = [self._fixed_part(start) for start in starts]
-        program, active = self.engine.program, self.engine.active
-        if program is None or not active.size:
+        program = self.engine.program
+        if program is None or not self.is_compiled:
             return PreparedStarts(None, fixed)
-        begin = np.stack([start[active] for start in starts])
+        begin = np.stack([start[self.engine.active] for start in starts])
         constants = np.asarray([part.constant for part in fixed])
-        return PreparedStarts(Climbs(program, self.prior, begin, constants), fixed)
+        return PreparedStarts(Climbs(program, self._compiled_prior, begin, constants), fixed)
 
     def finish(self, prepared: PreparedStarts, ends: Sequence[ClimbResult]) -> list[Climb]:
         """Return the climbs, given their ends over the active positions."""
@@ -241,7 +256,7 @@ class Climber:
     def resume(self, climb: Climb) -> FloatArray:
         """Return the potentials from which a climb goes on where `climb` stopped."""
         if self.rule is Rule.VB:
-            return dirichlet.expected_logs(self.engine.layout.row_start, self.pseudo + climb.counts)
+            return self.blocks.expected(self.pseudo + climb.counts)
         return climb.potentials
 
     def _fixed_part(self, start: FloatArray) -> FixedPart:
@@ -251,12 +266,9 @@ class Climber:
         inactive = self.engine.inactive
         if not inactive.size:
             return FixedPart(np.empty(0), self._density_constant, 0.0)
-        layout, counts, added = self.engine.layout, self.engine.complete_counts, self.added
-        totals = layout.row_sums(counts + added)[layout.row_of[inactive]]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            moved = np.log((counts + added)[inactive] / totals)
+        counts, added = self.engine.complete_counts, self.added
         # A row without any count keeps its value.
-        potentials = np.where(totals > 0.0, moved, start[inactive])
+        potentials = self.blocks.at(inactive).mode((counts + added)[inactive], start[inactive])
         log_z = _weighted(counts[inactive], potentials)
         constant = self._density_constant + _weighted(added[inactive], potentials)
         return FixedPart(potentials, constant + log_z, log_z)
@@ -264,13 +276,13 @@ class Climber:
     @cached_property
     def _fixed_bound(self) -> FixedPart:
         """The same for VB, where it does not depend on the start: E[ln θ], D(λ, N), Σ N E[ln θ] of inactive rows."""
-        layout, inactive = self.engine.layout, self.engine.inactive
+        inactive = self.engine.inactive
         if not inactive.size:
             return FixedPart(np.empty(0), 0.0, 0.0)
-        rows = compact_rows(layout.row_of, inactive)
+        rows = self.blocks.at(inactive)
         pseudo, counts = self.pseudo[inactive], self.engine.complete_counts[inactive]
-        potentials = dirichlet.expected_logs(rows, pseudo + counts)
-        return FixedPart(potentials, dirichlet.log_evidence(rows, pseudo, counts), _weighted(counts, potentials))
+        potentials = rows.expected(pseudo + counts)
+        return FixedPart(potentials, rows.log_evidence(pseudo, counts), _weighted(counts, potentials))
 
 
 def _closed_form(fixed: FixedPart, options: ClimbOptions) -> ClimbResult:
@@ -284,14 +296,3 @@ def _weighted(weights: FloatArray, potentials: FloatArray) -> float:
     """Return Σ weights · potentials with 0·(−inf) = 0."""
     used = weights != 0.0
     return float(weights[used] @ potentials[used])
-
-
-def compact_rows(row_of: IntArray, positions: IntArray) -> IntArray:
-    """Return the row starts of a choice of whole rows."""
-    if not positions.size:
-        return np.zeros(1, np.int64)
-    rows = row_of[positions]
-    result = np.empty(int(np.count_nonzero(rows[1:] != rows[:-1])) + 2, np.int64)
-    result[0], result[-1] = 0, len(positions)
-    result[1:-1] = np.flatnonzero(rows[1:] != rows[:-1]) + 1
-    return result

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from lurking.expfam import dirichlet
+from lurking.expfam.blocks import Blocks
 from lurking.inference.engines.base import Engine
 from lurking.kernels.program import (
     FIRST_STEP_LIMIT,
@@ -25,8 +25,21 @@ class Prepared(Protocol):
 
     engine: Engine
     rule: Rule
-    row_start: IntArray
-    prior: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+
+    @property
+    def active_blocks(self) -> Blocks:
+        """The rows that take part in the iterations."""
+        ...
+
+    @property
+    def active_pseudo(self) -> FloatArray:
+        """(Q,) λ of the active positions."""
+        ...
+
+    @property
+    def active_added(self) -> FloatArray:
+        """(Q,) what the M step adds to N there."""
+        ...
 
 
 class Point(NamedTuple):
@@ -54,26 +67,23 @@ def point_of(
     coordinates: FloatArray | None = None,
 ) -> Point:
     """Return the evaluated point, given its E-step."""
-    pseudo, _, _, _, added = climber.prior
-    rows = climber.row_start
+    blocks, pseudo, added = climber.active_blocks, climber.active_pseudo, climber.active_added
     if climber.rule is Rule.VB:
         used = counts != 0.0
-        objective = log_z + dirichlet.log_evidence(rows, pseudo, counts) - float(counts[used] @ potentials[used])
-        following = dirichlet.expected_logs(rows, pseudo + counts)
+        objective = log_z + blocks.log_evidence(pseudo, counts) - float(counts[used] @ potentials[used])
+        following = blocks.expected(pseudo + counts)
     else:
         used = added != 0.0
         objective = log_z + float(added[used] @ potentials[used])
-        totals = np.repeat(np.add.reduceat(counts + added, rows[:-1]), np.diff(rows))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            following = np.where(totals > 0.0, np.log((counts + added) / totals), potentials)
+        following = blocks.mode(counts + added, potentials)
     return Point(potentials, counts, log_z, objective, following, coordinates)
 
 
 def next_coordinates(climber: Prepared, point: Point) -> FloatArray:
-    """Return the plain step's coordinates for extrapolation: ln α (VB) or ln θ (EM)."""
+    """Return the plain step's coordinates for extrapolation; for tables ln α (VB) or ln θ (EM)."""
     if climber.rule is Rule.VB:
-        return np.asarray(np.log(climber.prior[0] + point.counts))
-    return point.following
+        return climber.active_blocks.pack(climber.active_pseudo + point.counts)
+    return climber.active_blocks.pack_point(point.following)
 
 
 def extrapolate(
@@ -87,14 +97,12 @@ def extrapolate(
     step = 1.0 if v_square <= 1e-300 or r_square <= 1e-300 else min(math.sqrt(r_square / v_square), limit)
     point = x2.copy()
     point[finite] = x0[finite] + 2.0 * step * r + step * step * v
-    rows = climber.row_start
+    blocks = climber.active_blocks
     if climber.rule is Rule.VB:
         point = np.clip(point, x2 - 46.0, x2 + 46.0)
-        return step, point, dirichlet.expected_logs(rows, np.exp(point))
-    tops = np.repeat(np.maximum.reduceat(point, rows[:-1]), np.diff(rows))
-    totals = np.repeat(np.add.reduceat(np.exp(point - tops), rows[:-1]), np.diff(rows))
-    point = point - (tops + np.log(totals))
-    return step, point, point
+        return step, point, blocks.expected(blocks.unpack(point))
+    potentials = blocks.unpack_point(point)
+    return step, blocks.pack_point(potentials), potentials
 
 
 def climb_in_python(
@@ -108,7 +116,7 @@ def climb_in_python(
 ) -> ClimbResult:
     """Climb from `start`; same steps and same result as `lurking.kernels.cpu.climb.climb_into`."""
     is_vb = climber.rule is Rule.VB
-    current = evaluate(climber, start, None if is_vb else start)
+    current = evaluate(climber, start, None if is_vb else climber.active_blocks.pack_point(start))
     allowed = max_iter if is_vb else max_iter + 1
     evaluations, limit = 1, FIRST_STEP_LIMIT
     trace = [constant + current.objective] if is_vb else []

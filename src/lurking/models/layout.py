@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from lurking.errors import StructureError
+from lurking.expfam.blocks import Blocks
 from lurking.graph.dag import Dag
 from lurking.models.ties import Ties
 from lurking.types import CodeArray, FloatArray, IntArray, read_only
@@ -75,6 +76,11 @@ class Layout:
         starts = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=starts[1:])
         return read_only(starts)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Every row of the flat vector with its conjugate family."""
+        return Blocks.of_tables(self.row_start)
 
     @cached_property
     def row_of(self) -> IntArray:

@@ -18,7 +18,6 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
 from lurking.graph.symmetry.actions import symmetric_count
 from lurking.inference.problem import Problem
@@ -247,7 +246,7 @@ class Sharing:
         self.alphas = [np.ones(layout.size) for _ in alphas]
         for flat, alpha in zip(self.alphas, alphas, strict=True):
             flat[active] = alpha
-        self.normalisers = [dirichlet.log_normaliser(layout.row_start, alpha) for alpha in self.alphas]
+        self.normalisers = [-layout.blocks.log_normaliser(alpha) for alpha in self.alphas]
         self._layout, self._active = layout, active
         self.group = group_of(problem)
         self.log_missing = self.group.log_missing

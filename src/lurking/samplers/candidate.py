@@ -15,10 +15,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from lurking.errors import OptionError
-from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.kernels.reference.special import log_rising
-from lurking.learn.loop import compact_rows
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
@@ -164,7 +162,7 @@ def candidate_density(
     values = np.asarray([own for own, _ in done]).reshape(len(done), int(draws))
     nearest = np.asarray([places for _, places in done], np.int64).reshape(len(done), int(draws))
     means = np.asarray([log_mean(own) for own in values])
-    log_prior = dirichlet.log_density(problem.layout.row_start, problem.pseudo, point)
+    log_prior = problem.layout.blocks.log_density(problem.pseudo, point)
     return CandidateDensity(means, values, nearest, len(density.moved), density.log_missing, log_prior)
 
 
@@ -185,7 +183,7 @@ class _SweepDensity:
         engine, layout = problem.engine, problem.layout
         active, inactive = engine.active, engine.inactive
         self.pseudo = np.ascontiguousarray(problem.pseudo[active])
-        self.row_start = compact_rows(layout.row_of, active)
+        self.row_start = layout.blocks.at(active).row_start
         self.totals = np.add.reduceat(self.pseudo, self.row_start[:-1])
         permutations = relabelings(layout, problem.pseudo) if average else np.arange(layout.size)[None, :]
         self.log_missing = problem.log_aliases if permutations is None else 0.0
@@ -196,9 +194,9 @@ class _SweepDensity:
         self.constant = 0.0
         if inactive.size:
             # Table rows that nothing unobserved touches have a posterior in closed form.
-            counts, rows = engine.complete_counts[inactive], compact_rows(layout.row_of, inactive)
+            counts = engine.complete_counts[inactive]
             self.constant = float(counts @ log_theta[inactive])
-            self.constant -= dirichlet.log_evidence(rows, problem.pseudo[inactive], counts)
+            self.constant -= layout.blocks.at(inactive).log_evidence(problem.pseudo[inactive], counts)
 
     def of_counts(self, counts: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return ln mean_π Π Dir(πθ*; λ + N) / Dir(πθ*; λ) and the best π for each row of `counts` (kept, Q).

@@ -51,7 +51,6 @@ def gibbs(
     Each chain has its own random stream: results do not depend on the number of workers.
     """
     from lurking.kernels.cpu.chains.gibbs import gibbs_into
-    from lurking.kernels.cpu.sampling import draw_log_theta
 
     for name, value, least in (("chains", chains, 1), ("draws", draws, 1), ("burn_in", burn_in, 0), ("thin", thin, 1)):
         check_whole(name, value, least)
@@ -59,22 +58,21 @@ def gibbs(
     program = sampled_program(problem)
     pseudo, active, inactive = np.ascontiguousarray(problem.pseudo[engine.active]), engine.active, engine.inactive
     posterior = problem.pseudo + engine.complete_counts
-    rows = problem.layout.row_start
+    blocks = problem.layout.blocks
+    active_blocks = blocks.at(active)
 
     def one(child: np.random.SeedSequence) -> tuple[FloatArray, FloatArray]:
         generator = np.random.Generator(np.random.PCG64(child))
-        log_theta = np.empty(len(pseudo))
-        draw_log_theta(program.row_start, pseudo, generator, log_theta)
+        log_theta = active_blocks.draw(pseudo, generator)
         nothing = np.empty((0, len(pseudo))), np.empty(0)
         gibbs_into(program, pseudo, log_theta, int(burn_in), int(burn_in) + 1, generator, *nothing)
         points, likelihoods = np.empty((draws, len(pseudo))), np.empty(draws)
         gibbs_into(program, pseudo, log_theta, int(draws * thin), int(thin), generator, points, likelihoods)
-        whole, row = np.empty((draws, problem.layout.size)), np.empty(problem.layout.size)
+        whole = np.empty((draws, problem.layout.size))
         for k in range(draws):
             # Table rows that nothing unobserved touches have independent draws.
-            draw_log_theta(rows, posterior, generator, row)
-            whole[k] = row
-            likelihoods[k] += float(engine.complete_counts[inactive] @ row[inactive])
+            whole[k] = blocks.draw(posterior, generator)
+            likelihoods[k] += float(engine.complete_counts[inactive] @ whole[k, inactive])
         whole[:, active] = points
         return whole, likelihoods
 

@@ -17,10 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lurking.errors import OptionError, UndefinedScore, UnknownNameError
-from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Program
-from lurking.learn.loop import compact_rows
 from lurking.runtime.checks import check_whole, is_positive
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
@@ -164,7 +162,6 @@ class Walk:
         Once `stop` is set it ends where it is.
         """
         from lurking.kernels.cpu.chains.metropolis import anneal_parameters_into
-        from lurking.kernels.cpu.sampling import draw_log_theta
 
         steps, program = len(temperatures) - 1, self.program
         track = Track(np.zeros(steps), np.zeros(steps), np.zeros((2, 4), np.int64), np.empty(len(self.pseudo)))
@@ -172,7 +169,7 @@ class Walk:
             return track
         generator = np.random.Generator(np.random.PCG64(seed))
         if start is None:
-            draw_log_theta(program.row_start, self.pseudo, generator, track.log_theta)
+            track.log_theta[:] = self.problem.layout.blocks.at(self.problem.engine.active).draw(self.pseudo, generator)
         else:
             track.log_theta[:] = start
         least, growth = self.strength or STRENGTHS[self.sweep]
@@ -287,9 +284,8 @@ def _inactive_expectation(problem: Problem, temperature: float) -> float:
     engine = problem.engine
     if not engine.inactive.size:
         return 0.0
-    rows = compact_rows(engine.layout.row_of, engine.inactive)
-    counts = engine.complete_counts[engine.inactive]
-    logs = dirichlet.expected_logs(rows, problem.pseudo[engine.inactive] + temperature * counts)
+    rows, counts = engine.layout.blocks.at(engine.inactive), engine.complete_counts[engine.inactive]
+    logs = rows.expected(problem.pseudo[engine.inactive] + temperature * counts)
     return float(counts @ logs)
 
 

@@ -22,7 +22,7 @@ SPEED = pytest.mark.parametrize("accelerate", [False, True], ids=["plain", "acce
 def both(climber, start, threshold, max_iter, accelerate, stop=None):
     begin = np.ascontiguousarray(start[climber.engine.active])
     flag = (stop or StopFlag()).array
-    climbs = Climbs(climber.engine.program, climber.prior, begin[None, :], np.asarray([1.25]))
+    climbs = Climbs(climber.engine.program, climber._compiled_prior, begin[None, :], np.asarray([1.25]))
     compiled = climb_batch([climbs], int(climber.rule), threshold, max_iter, accelerate, flag)[0][0]
     plain = climb_in_python(climber, begin, 1.25, threshold, max_iter, accelerate, flag)
     return compiled, plain
@@ -197,7 +197,7 @@ def test_a_batch_is_its_climbs_one_by_one():
         climber = Climber(engine, np.ones(layout.size), Rule.VB, 40.0)
         starts = np.log(layout.normalise(generator.random(layout.size) + 0.1))[engine.active]
         starts = np.stack([starts, starts[::-1].copy(), starts + 0.1])
-        items.append(Climbs(engine.program, climber.prior, starts, np.asarray([0.0, 1.0, 2.0])))
+        items.append(Climbs(engine.program, climber._compiled_prior, starts, np.asarray([0.0, 1.0, 2.0])))
     flag = StopFlag().array
     together = climb_batch(items, int(Rule.VB), 1e-7, 200, True, flag)
     for item, ends in zip(items, together, strict=True):

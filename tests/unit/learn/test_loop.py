@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 import lurking as lk
 from lurking.errors import OptionError, PriorError, UnknownNameError
+from lurking.expfam.blocks import Blocks
 from lurking.kernels.program import Rule
 from lurking.learn.loop import METHODS, Climber, ClimbOptions, Status, added_counts, rule_of
 
@@ -186,12 +187,12 @@ def test_an_init_that_excludes_a_row_is_refused_in_one_line(method):
 
 
 def test_rules_add_their_own_counts():
-    pseudo = np.asarray([1.0, 2.5])
-    assert added_counts(Rule.ML, pseudo).tolist() == [0.0, 0.0]
-    assert added_counts(Rule.MAP_PROBABILITY, pseudo).tolist() == [0.0, 1.5]
-    assert added_counts(Rule.MAP, pseudo).tolist() == [1.0, 2.5]
+    pseudo, blocks = np.asarray([1.0, 2.5]), Blocks.of_tables(np.asarray([0, 2]))
+    assert added_counts(Rule.ML, blocks, pseudo).tolist() == [0.0, 0.0]
+    assert added_counts(Rule.MAP_PROBABILITY, blocks, pseudo).tolist() == [0.0, 1.5]
+    assert added_counts(Rule.MAP, blocks, pseudo).tolist() == [1.0, 2.5]
     with pytest.raises(PriorError, match=r"0\.999"):
-        added_counts(Rule.MAP_PROBABILITY, np.asarray([1.0, 0.999]))
+        added_counts(Rule.MAP_PROBABILITY, blocks, np.asarray([1.0, 0.999]))
 
 
 def test_unknown_methods_list_the_choices():

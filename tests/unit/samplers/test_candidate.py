@@ -7,7 +7,7 @@ import pytest
 
 import lurking as lk
 from lurking.errors import DataError, OptionError
-from lurking.expfam import dirichlet
+from lurking.expfam.dirichlet import Dirichlet
 from lurking.kernels.cpu.chains.gibbs import counts_into, gibbs_into
 from lurking.learn.fit import fit_problem
 from lurking.learn.options import FitOptions
@@ -35,7 +35,7 @@ def mode(problem):
 def evidence(problem, density):
     """Return ln p(y|θ*) + ln p(θ*) − ln p(θ*|y) at the mode."""
     fit = mode(problem)
-    prior = dirichlet.log_density(problem.layout.row_start, problem.pseudo, fit.potentials)
+    prior = Dirichlet(problem.layout.row_start).log_density(problem.pseudo, fit.potentials)
     return fit.log_z + prior - density.log_density
 
 
@@ -89,7 +89,7 @@ def test_any_point_will_do():
     for _ in range(3):
         theta = problem.layout.normalise(rng.dirichlet(np.ones(problem.layout.size)) + 0.5 / problem.layout.size)
         density = candidate_density(problem, np.log(theta), draws=4000, seed=1)
-        prior = dirichlet.log_density(problem.layout.row_start, problem.pseudo, np.log(theta))
+        prior = Dirichlet(problem.layout.row_start).log_density(problem.pseudo, np.log(theta))
         value = problem.engine.expect(np.log(theta))[1] + prior - density.log_density
         assert value == pytest.approx(exact, abs=4.0 * density.std_error)
 
@@ -108,7 +108,7 @@ def test_densities_of_sweeps_by_their_definition(average):
         counts = engine.complete_counts.copy()
         counts[engine.active] = own
         values = [
-            dirichlet.log_density(layout.row_start, problem.pseudo + counts, point[moved]) for moved in permutations
+            Dirichlet(layout.row_start).log_density(problem.pseudo + counts, point[moved]) for moved in permutations
         ]
         expected = np.logaddexp.reduce(values) - math.log(len(permutations))
         assert density.log_prior + density.log_densities[0, k] == pytest.approx(expected, rel=1e-11)

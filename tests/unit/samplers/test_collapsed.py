@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 import lurking as lk
 from lurking.errors import DataError, OptionError
-from lurking.expfam import dirichlet
+from lurking.expfam.dirichlet import Dirichlet
 from lurking.inference.engines import enumeration
 from lurking.kernels.cpu.chains.collapsed import conditional_into, empty_completion, log_joint, sweep
 from lurking.kernels.reference import collapsed as reference
@@ -46,7 +46,7 @@ def all_completions(problem):
     program, pseudo, rows = compiled(problem)
     inactive = problem.engine.complete_counts.copy()
     inactive[problem.engine.active] = 0.0
-    constant = dirichlet.log_evidence(problem.layout.row_start, problem.pseudo, inactive)
+    constant = Dirichlet(problem.layout.row_start).log_evidence(problem.pseudo, inactive)
     states = list(itertools.product(*(range(len(row)) for row in rows)))
     scores = [reference.log_joint(program, pseudo, reference.counts_of(program, rows, s)) + constant for s in states]
     return np.asarray(states), np.asarray(scores)
@@ -281,7 +281,7 @@ def test_results_do_not_depend_on_the_number_of_workers():
     assert np.array_equal(first.log_joint, second.log_joint)
     assert first.log_joint.shape == (3, 5)
     assert not np.array_equal(first.counts[0], first.counts[1])
-    everything = dirichlet.log_evidence(problem.layout.row_start, problem.pseudo, first.counts[1, 2])
+    everything = Dirichlet(problem.layout.row_start).log_evidence(problem.pseudo, first.counts[1, 2])
     assert first.log_joint[1, 2] == pytest.approx(everything, rel=1e-12)
 
 

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 import lurking as lk
 from lurking.errors import OptionError, StructureError
-from lurking.expfam import dirichlet
+from lurking.expfam.dirichlet import Dirichlet
 from lurking.models.prior import Prior
 from lurking.samplers.jumps.allocation import drawn_tables, log_deal
 from lurking.samplers.jumps.cells import completable_rows, pseudo_count
@@ -78,7 +78,7 @@ def log_ratio_with_parameters(completed, prior, before, after):
             counts = completed.table(*family)
             states = completed.cells.cardinalities[family[0]]
             rows = np.arange(0, len(counts) + 1, states)
-            proposal = dirichlet.log_density(rows, counts + pseudo_count(prior, len(counts)), log_theta)
+            proposal = Dirichlet(rows).log_density(counts + pseudo_count(prior, len(counts)), log_theta)
             result += sign * (log_density(log_theta, prior, states) + float(counts @ log_theta) - proposal)
     return result
 

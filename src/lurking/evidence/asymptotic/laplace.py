@@ -13,7 +13,6 @@ import numpy as np
 from lurking.errors import PriorError, UnknownNameError
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.point import point_estimate
-from lurking.expfam import dirichlet
 from lurking.inference.curvature.coordinates import Coordinates, Logits, Probabilities, row_starts
 from lurking.inference.curvature.determinant import Determinant, Factor, of_blocks, of_matrix
 from lurking.inference.curvature.hessian import by_table_row, complete_matrix, full, on_the_diagonal
@@ -57,9 +56,9 @@ class Place:
     @cached_property
     def log_prior(self) -> float:
         """The prior density at θ̂: Dir(θ; λ) over probabilities, Dir(θ; λ) · Π θ over logits."""
-        row_start, pseudo = self.problem.layout.row_start, self.problem.pseudo
         power = 0.0 if self.over_logits else 1.0
-        return dirichlet.log_density_after(row_start, pseudo, self.potentials, self.counts - power, power)
+        blocks, pseudo = self.problem.layout.blocks, self.problem.pseudo
+        return blocks.log_density_after(pseudo, self.potentials, self.counts - power, power)
 
     @cached_property
     def vanishing(self) -> BoolArray:

@@ -10,7 +10,6 @@ import numpy as np
 
 from lurking.errors import OptionError, UnknownNameError
 from lurking.evidence.point import point_estimate
-from lurking.expfam import dirichlet
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, fit_problem
@@ -82,5 +81,5 @@ def candidate_point(problem: Problem, options: FitOptions, point: PointOption) -
 
 
 def _at(problem: Problem, chosen: str, log_theta: FloatArray) -> CandidatePoint:
-    log_prior = dirichlet.log_density(problem.layout.row_start, problem.pseudo, log_theta)
+    log_prior = problem.layout.blocks.log_density(problem.pseudo, log_theta)
     return CandidatePoint(chosen, log_theta, float(problem.engine.expect(log_theta)[1]), log_prior)

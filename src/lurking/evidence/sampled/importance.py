@@ -10,7 +10,6 @@ from lurking.errors import OptionError, UndefinedScore
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.closed_form import closed_form
 from lurking.evidence.limits import refuse_strong_priors
-from lurking.expfam import dirichlet
 from lurking.inference.problem import Problem
 from lurking.learn.fit import fit_problem
 from lurking.learn.loop import Status
@@ -97,8 +96,8 @@ def _log_weights(problem: Problem, options: FitOptions, alpha: FloatArray, shari
 
     program, pseudo = compiled_program(problem), problem.pseudo[problem.engine.active]
     assert program is not None  # something is active
-    rows = program.row_start
-    constant = dirichlet.log_normaliser(rows, pseudo) - dirichlet.log_normaliser(rows, alpha)
+    blocks = problem.layout.blocks.at(problem.engine.active)
+    constant = blocks.log_normaliser(alpha) - blocks.log_normaliser(pseudo)
     constant += inactive_evidence(problem)
     group = 1 if sharing.permutations is None else len(sharing.permutations)
     step = max(1, CHUNK // group)

@@ -16,7 +16,7 @@ from scipy.special import xlogy
 
 from lurking.data.table import Table
 from lurking.experiments.bench import Task, Workbench
-from lurking.expfam import dirichlet
+from lurking.expfam.blocks import Blocks
 from lurking.graph.dag import Dag
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem
@@ -260,7 +260,7 @@ def _weights(rows: Table) -> FloatArray:
 def _evidence(counts: FloatArray) -> float:
     """Return ln p of counts (l, k) with pseudo-counts 1 in every cell."""
     row_start = np.arange(0, counts.size + 1, counts.shape[1])
-    return dirichlet.log_evidence(row_start, np.ones(counts.size), counts.ravel())
+    return Blocks.of_tables(row_start).log_evidence(np.ones(counts.size), counts.ravel())
 
 
 def predicted_gains(table: Table, items: Children, subsets: Sequence[Children], options: FitOptions) -> list[float]:

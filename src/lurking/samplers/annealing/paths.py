@@ -17,13 +17,11 @@ from functools import cached_property
 import numpy as np
 
 from lurking.errors import DataError, FractionalWeights, TooLarge
-from lurking.expfam import dirichlet
 from lurking.inference.engines.components import Splitter, openings
 from lurking.inference.engines.row_blocks import BlockEngine
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Program
 from lurking.learn.fit import Fit
-from lurking.learn.loop import compact_rows
 from lurking.runtime.memory import count_in_words
 from lurking.types import FloatArray
 
@@ -58,10 +56,9 @@ class ProductPath:
         """What ln w lacks after the increments: normalisers of start and prior, and the evidence of inactive rows."""
         from lurking.kernels.cpu.enumeration import expect
 
-        rows = self.program.row_start
+        blocks = self.problem.layout.blocks.at(self.problem.engine.active)
         _, log_normaliser = expect(self.program, self.potentials)
-        # log_normaliser(λ) = Σ [ln Γ(λ_jl) − Σ ln Γ(λ_jlk)] = −Σ ln B(λ_jl).
-        result = dirichlet.log_normaliser(rows, self.pseudo) - dirichlet.log_normaliser(rows, self.alpha)
+        result = blocks.log_normaliser(self.alpha) - blocks.log_normaliser(self.pseudo)
         return float(result + log_normaliser + inactive_evidence(self.problem))
 
 
@@ -70,9 +67,8 @@ def inactive_evidence(problem: Problem) -> float:
     engine = problem.engine
     if not engine.inactive.size:
         return 0.0
-    rows = compact_rows(engine.layout.row_of, engine.inactive)
-    counts = engine.complete_counts[engine.inactive]
-    return dirichlet.log_evidence(rows, problem.pseudo[engine.inactive], counts)
+    rows, counts = engine.layout.blocks.at(engine.inactive), engine.complete_counts[engine.inactive]
+    return rows.log_evidence(problem.pseudo[engine.inactive], counts)
 
 
 def compiled_program(problem: Problem) -> Program | None:

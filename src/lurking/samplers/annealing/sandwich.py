@@ -21,7 +21,6 @@ from scipy.special import softmax
 
 from lurking.data.table import Table
 from lurking.errors import OptionError
-from lurking.expfam import dirichlet
 from lurking.graph.dag import Dag
 from lurking.inference.network import Network
 from lurking.inference.problem import Problem, refuse_ties
@@ -76,15 +75,12 @@ def draw_case(
     `levels` has the states of every observed variable. Cells emptied completely at random tell nothing about θ, so θ*
     stays an exact posterior draw.
     """
-    from lurking.kernels.cpu.sampling import draw_log_theta
-
     children = seed_sequence(seed).spawn(3)
     generator = np.random.Generator(np.random.PCG64(children[0]))
     kept = dag.pruned()
     states = _states(kept, levels)
     layout = Layout(kept, {name: len(own) for name, own in states.items()})
-    log_theta = np.empty(layout.size)
-    draw_log_theta(layout.row_start, Prior.of(prior).pseudo_counts(layout, states), generator, log_theta)
+    log_theta = layout.blocks.draw(Prior.of(prior).pseudo_counts(layout, states), generator)
     network = Network(kept, states, layout.normalise(np.exp(log_theta)))
     table = _emptied(network.sample(n, seed=children[1]), empty, None, children[2])
     return Case(kept, table, log_theta, True)
@@ -194,7 +190,7 @@ def sandwich(
     """
     chosen = options or SandwichOptions()
     if problem.is_complete:
-        value = dirichlet.log_evidence(problem.layout.row_start, problem.pseudo, problem.engine.complete_counts)
+        value = problem.layout.blocks.log_evidence(problem.pseudo, problem.engine.complete_counts)
         return Sandwich(value, 0.0, value, 0.0)
     pilot_seed, rehearsal_seed, forward_seed, reverse_seed, draws_seed = seed_sequence(fit_options.seed).spawn(5)
     way = _pilot(problem, fit_options, pilot_seed)

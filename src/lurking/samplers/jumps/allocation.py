@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lurking.expfam.blocks import Blocks
 from lurking.models.prior import BDeuPrior, SymmetricPrior
 from lurking.samplers.jumps.cells import Cells, family_index, pseudo_count, sums_at
 from lurking.types import AnyArray, FloatArray, IntArray
@@ -106,11 +107,8 @@ def drawn_tables(
     generator: np.random.Generator,
 ) -> list[FloatArray]:
     """Return ln θ, flat, of some families with every row, of length `states`, drawn from Dir(λ + N)."""
-    from lurking.kernels.cpu.sampling import draw_log_theta
-
     shape = np.concatenate([own + pseudo_count(prior, len(own)) for own in counts])
     ends = np.cumsum([len(own) for own in counts])
     rows = [np.arange(end - len(own), end, width) for own, end, width in zip(counts, ends, states, strict=True)]
-    out = np.empty(len(shape))
-    draw_log_theta(np.concatenate([*rows, ends[-1:]]), shape, generator, out)
+    out = Blocks.of_tables(np.concatenate([*rows, ends[-1:]])).draw(shape, generator)
     return [out[end - len(own) : end] for own, end in zip(counts, ends, strict=True)]
