@@ -21,6 +21,7 @@ from lurking.expfam.blocks import Blocks
 from lurking.inference.engines.base import Engine
 from lurking.kernels.batch import Climbs
 from lurking.kernels.program import ClimbResult, Outcome, Rule
+from lurking.learn.damped import climb_damped
 from lurking.learn.python_loop import climb_in_python
 from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag
@@ -184,7 +185,8 @@ class Climber:
     """Prepared to climb from any start: prior terms restricted to the active positions, constants of the rest.
 
     The objectives, all constants kept: ml: ln p(y|θ); map-probability: + ln p(θ); map: + the density in natural form,
-    λ·η(θ) − A(λ), which for tables is the density in the logits; vb: B(φ) = D(λ, N) + log_z − Σ φ·N.
+    λ·η(θ) − A(λ), which for tables is the density in the logits; vb: B(φ) = D(λ, N) + log_z − Σ φ·N, or where the
+    engine is not convex F (`lurking.learn.damped`).
     """
 
     def __init__(self, engine: Engine, pseudo: FloatArray, rule: Rule, n: float) -> None:
@@ -211,7 +213,8 @@ class Climber:
     @property
     def is_compiled(self) -> bool:
         """True if a whole climb is one kernel call."""
-        return self.engine.program is not None and self.engine.active.size > 0 and self.blocks.are_tables
+        engine = self.engine
+        return engine.program is not None and engine.active.size > 0 and engine.is_convex and self.blocks.are_tables
 
     def climb(self, start: FloatArray, options: ClimbOptions, stop: StopFlag | None = None) -> Climb:
         """Climb from potentials `start` (P,) by EM or VBEM."""
@@ -234,8 +237,9 @@ class Climber:
         active = self.engine.active
         if not active.size:
             return [_closed_form(fixed, options) for fixed in prepared.fixed]
+        climb = climb_in_python if self.engine.is_convex else climb_damped
         return [
-            climb_in_python(self, start[active], fixed.constant, threshold, options.max_iter, options.accelerate, stop)
+            climb(self, start[active], fixed.constant, threshold, options.max_iter, options.accelerate, stop)
             for start, fixed in zip(starts, prepared.fixed, strict=True)
         ]
 

@@ -36,6 +36,14 @@ class Engine(ABC):
     program: Program | None
 
     @property
+    def is_convex(self) -> bool:
+        """True if log_z is convex in the potentials, so that B(φ) is a bound and plain steps never lower it.
+
+        It is where every cell is affine in them, as cells of tables are.
+        """
+        return True
+
+    @property
     def cost(self) -> float:
         """About how many multiplications one E-step takes."""
         program = self.program
