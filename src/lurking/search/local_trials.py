@@ -179,8 +179,9 @@ class LocalTrials:
     def _searcher(self, judge: Judge, dag: Dag) -> DirectSearcher:
         """Return direct search over the nodes of a structure, on the columns of their judge."""
         if dag.nodes not in self._searchers:
-            options = {"prior": judge.prior, "restarts": RESTARTS, "seed": judge.seed}
-            self._searchers[dag.nodes] = DirectSearcher(judge.table, stop=judge.stop, workers=1, **options)
+            self._searchers[dag.nodes] = DirectSearcher(
+                judge.table, prior=judge.prior, restarts=RESTARTS, seed=judge.seed, stop=judge.stop, workers=1
+            )
         return self._searchers[dag.nodes]
 
     def _starts(
