@@ -73,7 +73,7 @@ def fit_together(
     """
     others = max(worker_count(workers) - 1, 0 if executor is None else 1)
     with thread_pool(others, executor) as pool:
-        work = _Work(method, options, fitted)
+        work = _Work(method, options, fitted, is_shared=pool is not None)
         try:
             for problem in problems:
                 if options.stop.is_set:
@@ -101,8 +101,10 @@ class _Work:
     Only the calling thread adds to them and makes fits; any thread may take what waits.
     """
 
-    def __init__(self, method: str, options: FitOptions, fitted: Callable[[Problem], None]) -> None:
-        self.method, self.options, self.fitted = method, options, fitted
+    def __init__(
+        self, method: str, options: FitOptions, fitted: Callable[[Problem], None], is_shared: bool = False
+    ) -> None:
+        self.method, self.options, self.fitted, self.is_shared = method, options, fitted, is_shared
         self.rule = rule_of(method)
         self.waiting: deque[_Prepared] = deque()
         self.unfinished: deque[_Prepared] = deque()
@@ -140,8 +142,9 @@ class _Work:
                 prepared.ends = own
 
     def _next_chunk(self) -> list[_Prepared]:
-        """Take half of what is waiting, so that the last chunks are small and all threads end together."""
-        wanted = min(CHUNK, max(LEAST_CHUNK, len(self.waiting) // 2))
+        """Take what is waiting; each of several threads takes half, so that all end together."""
+        share = len(self.waiting) // 2 if self.is_shared else len(self.waiting)
+        wanted = min(CHUNK, max(LEAST_CHUNK, share))
         chunk: list[_Prepared] = []
         cost = 0.0
         while len(chunk) < wanted and cost < ONE_CALL:

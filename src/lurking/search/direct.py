@@ -22,6 +22,7 @@ from lurking.graph.dag import Dag
 from lurking.graph.moves import ArcSet, Move, MoveKind, arc_matrix
 from lurking.inference.problem import Problem
 from lurking.learn.loop import Status
+from lurking.models.discrete.prior import Prior
 from lurking.runtime.checks import check_time_limit, check_whole
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent
@@ -220,7 +221,7 @@ class _Scored:
 
     def add(self, dags: list[Dag], progress: Progress) -> None:
         """Score those of the structures that are not known yet; after an interrupt some may stay unknown."""
-        new = {form: dag for dag in dags if (form := dag.canonical()) not in self.known}
+        new = {form: self.arranged(dag) for dag in dags if (form := dag.canonical()) not in self.known}
         if not new:
             return
         forms = list(new)
@@ -237,6 +238,17 @@ class _Scored:
                 self.known[forms[int(row.name)]] = row
         if not self.known:
             raise KeyboardInterrupt
+
+    def arranged(self, dag: Dag) -> Dag:
+        """Return the structure with parents in node order, where their order means nothing to the options.
+
+        The random starts of a fit depend on this order, and so the value would depend on the way to the structure.
+        """
+        is_free = not self.options.get("tied") and self.options.get("init") is None
+        if not is_free or not Prior.of(self.options.get("prior", 1.0)).is_exchangeable:
+            return dag
+        place = {name: k for k, name in enumerate(dag.nodes)}
+        return Dag(dag.nodes, sorted(dag.edges, key=lambda pair: place[pair[0]]), dag.hidden)
 
     def evidence(self, dag: Dag) -> Evidence | None:
         """Return the evidence of a structure; None when it was refused or an interrupt came before it."""

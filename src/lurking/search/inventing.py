@@ -41,8 +41,6 @@ from lurking.search.surgery import with_merged_hidden, without_hidden
 
 REFINING_ROUNDS = 8
 REFINING_RESTARTS = 4
-NEAR = 15.0
-"""Nats of the cheap score below the best evidence from which on a structure is sampled in full at once."""
 GLANCING = 0.3
 """Share of the time left that goes to a first look at all proposals."""
 
@@ -331,6 +329,7 @@ class _Invention:
         if contest.history and (self.clock.is_over or contest.is_known(dag)):
             return
         self.announce(f"{len(dag.hidden)} hidden, sampling", 1)
+        odds = 0.0
         try:
             if contest.history:
                 dag = contest.representative(dag)
@@ -340,7 +339,8 @@ class _Invention:
                 if self.judge.is_hopeless(dag, self.now, lift):
                     self.has_dismissed = self.has_dismissed or bool(dag.hidden)
                     return
-            evidence = self.judge.evidence(dag, self.rival(dag))
+                odds = lift + contest.log_prior(dag) - contest.log_prior(self.now)
+            evidence = self.judge.evidence(dag, self.rival(dag, odds), odds)
         except (TooLarge, UndefinedScore) as error:
             if contest.history:
                 return
@@ -356,9 +356,9 @@ class _Invention:
             return
         contest.enter(dag, source, evidence)
 
-    def rival(self, dag: Dag) -> Evidence | None:
-        """Return the evidence of the current structure, where another one is probably far below it."""
-        if not self.contest.history or self.judge.cheap(dag) > self.contest.evidence.log_z - NEAR:
+    def rival(self, dag: Dag, log_odds: float) -> Evidence | None:
+        """Return the evidence of the current structure, unless the bound alone puts another one ahead of it."""
+        if not self.contest.history or self.judge.cheap(dag) + log_odds > self.contest.evidence.log_z:
             return None
         return self.contest.evidence
 

@@ -36,10 +36,12 @@ have the mean p(y), so by Markov's inequality they exceed it e³-fold with proba
 FIT_RESTARTS = 6
 SAMPLING_RESTARTS = 10
 HASTY_STEPS = 20
-ROUGH_TARGET, ROUGH_PASSES = 1.0, 1 << 17
-"""Standard error and passes of a first look at a structure that is probably worse than the best so far."""
-FAR = 5.0
-"""Nats by which, beyond four standard errors, a first look must be below the best so far to be the last one."""
+ROUGH_PASSES = (1 << 17, 1 << 18)
+"""Passes after which a structure that is probably worse than the best so far is given up if it is far below."""
+FAR = 3.0
+"""Nats by which, beyond four standard errors, such a value must be below the best so far to be the last one. Nominal
+errors of values that are not trusted are wide: going on from a dozen of them changed none by more than four of its own.
+"""
 LOOSE = 50.0
 """Nats below the evidence of the best so far at which a variational bound is not looked into any further."""
 
@@ -117,17 +119,28 @@ class Judge:
         fit = self.fit(dag)
         return fit.objective + fit.problem.log_aliases
 
-    def evidence(self, dag: Dag, rival: Evidence | None = None) -> Evidence:
+    def evidence(self, dag: Dag, rival: Evidence | None = None, log_odds: float = 0.0) -> Evidence:
         """Return ln p(y | structure): in closed form where possible, else sampled.
 
-        With a `rival` the value may be rough where it is far below that.
+        With a `rival` the value may be rough where it is far below that, `log_odds` being the prior odds of the
+        structure against it. A look that reaches the target is what full sampling would have returned, and what falls
+        short of it is gone on from.
         """
-        full, rough = _Effort(self.target), _Effort(max(self.target, ROUGH_TARGET), ROUGH_PASSES)
-        if rival is not None and self._known(dag, full) is None:
-            glance = self._known(dag, rough) or self._found(dag, rough)
-            if glance.status is Status.INTERRUPTED or is_far_below(glance, rival):
-                return glance
-        return self._known(dag, full) or self._found(dag, full)
+        full = _Effort(self.target)
+        known = self._known(dag, full)
+        if known is not None:
+            return known
+        problem = Problem(dag, self.table, self.prior)
+        if rival is not None:
+            for passes in ROUGH_PASSES:
+                effort = _Effort(self.target, passes)
+                glance = self._known(dag, effort) or self._found(problem, effort)
+                if glance.status is Status.SAMPLED or glance.kind is Kind.EXACT:
+                    self._note(dag, full, glance)
+                    return glance
+                if glance.status is Status.INTERRUPTED or is_far_below(glance, rival, log_odds):
+                    return glance
+        return self._found(problem, full)
 
     def bound(self, dag: Dag) -> Evidence:
         """Return the variational bound, which stands for the evidence of a structure that is too large to sample."""
@@ -160,17 +173,20 @@ class Judge:
                 self.agreed_fit(dag)  # as if the value had been sampled now: later steps depend on this fit
         return self._evidences.get(key)
 
-    def _found(self, dag: Dag, effort: _Effort) -> Evidence:
+    def _found(self, problem: Problem, effort: _Effort) -> Evidence:
+        dag = problem.full_dag
         # The best mode known so far is one of the starts, so that sampling never begins below it.
         start = self.agreed_fit(dag).network.tables if dag.hidden else None
-        problem = Problem(dag, self.table, self.prior)
         limits = {"target": effort.target, "passes": effort.passes}
         found = _rightly_named(evaluate(problem, ["ais"], self._options(SAMPLING_RESTARTS, start), limits)["ais"])
         if found.status is not Status.INTERRUPTED:
-            key = (dag.canonical(), effort)
-            self._evidences[key] = found
-            self._keep(*key, found)
+            self._note(dag, effort, found)
         return found
+
+    def _note(self, dag: Dag, effort: _Effort, found: Evidence) -> None:
+        key = (dag.canonical(), effort)
+        self._evidences[key] = found
+        self._keep(*key, found)
 
     def _options(self, restarts: int | str, start: Start | None) -> FitOptions:
         return FitOptions(
@@ -209,12 +225,13 @@ def _rightly_named(evidence: Evidence) -> Evidence:
     return replace(evidence, method="exact") if evidence.kind is Kind.EXACT else evidence
 
 
-def is_far_below(rough: Evidence, rival: Evidence) -> bool:
-    """Whether a rough value is so far below a rival that a better one would not change the order."""
+def is_far_below(rough: Evidence, rival: Evidence, log_odds: float = 0.0) -> bool:
+    """Whether a rough value is so far below a rival that a better one would not change the order.
+
+    `log_odds` are the prior odds of the first against the rival, as in `is_better`.
+    """
     margin = FAR + 4.0 * math.hypot(rough.nominal_error or 0.0, rival.nominal_error or 0.0)
-    if Status.UNTRUSTED in (rough.status, rival.status):
-        margin += 2.0 * UNTRUSTED_MARGIN
-    return rough.log_z < rival.log_z - margin
+    return rough.log_z + log_odds < rival.log_z - margin
 
 
 def is_better(candidate: Evidence, current: Evidence, log_odds: float = 0.0) -> bool:

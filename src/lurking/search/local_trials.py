@@ -75,6 +75,8 @@ class LocalTrials:
         self._tables: dict[tuple[str, ...], Table] = {}
         # New ones for every trial: fits that another trial has left would make it matter which of them were looked up.
         self._judges: dict[tuple[str, ...], Judge] = {}
+        # Direct search fits a structure in the same way whoever asks for it, so its fits may be looked up.
+        self._searchers: dict[tuple[str, ...], DirectSearcher] = {}
 
     def trial(self, proposal: Proposal, quick: bool = False) -> LocalTrial | None:
         """Return the refined proposal; None where nothing is left of it or it is too large.
@@ -140,7 +142,7 @@ class LocalTrials:
         self._judges.clear()
         judge = self.judge_of(inside)
         rules = _restricted_rules(self.constraints, inside)
-        searcher = self._searcher(judge)
+        searcher = self._searcher(judge, inside)
         found = []
         for start in self._starts(searcher, rules, inside, name, near):
             if judge.stop.is_set:
@@ -169,16 +171,18 @@ class LocalTrials:
         # One of each equivalence class: the others would only be turned into it.
         made = {model_class(dag): dag for move, dag in neighbours(inside, rules) if name in (move.parent, move.child)}
         made.pop(model_class(inside), None)
-        values = self._searcher(self.judge_of(inside)).values([inside, *made.values()])
+        values = self._searcher(self.judge_of(inside), inside).values([inside, *made.values()])
         close = [dag for dag in values if dag != inside and values[dag] > values.get(inside, math.inf) - CLOSE]
         whole = [self.transplanted(dag, {*nodes, name}) for dag in close if has_enough_neighbours(dag)]
         return [dag for dag in whole if dag is not None and self.constraints.extended(dag).holds(dag)][:MOST_CHANGED]
 
-    def _searcher(self, judge: Judge) -> DirectSearcher:
-        """Return direct search on the columns of a judge."""
-        return DirectSearcher(
-            judge.table, prior=judge.prior, restarts=RESTARTS, seed=judge.seed, stop=judge.stop, workers=1
-        )
+    def _searcher(self, judge: Judge, dag: Dag) -> DirectSearcher:
+        """Return direct search over the nodes of a structure, on the columns of their judge."""
+        if dag.nodes not in self._searchers:
+            self._searchers[dag.nodes] = DirectSearcher(
+                judge.table, prior=judge.prior, restarts=RESTARTS, seed=judge.seed, stop=judge.stop, workers=1
+            )
+        return self._searchers[dag.nodes]
 
     def _starts(
         self, searcher: DirectSearcher, rules: Constraints, inside: Dag, name: str, near: set[str]

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import logsumexp
 
 import lurking as lk
+from lurking.inference.problem import Problem
 from lurking.learn.loop import Status
 from lurking.learn.options import FitOptions
 from lurking.samplers import aliases, modes
@@ -198,3 +199,18 @@ def test_an_interrupt_during_the_fits_ends_before_relabelings_are_listed(monkeyp
     problem = lk.Problem("s[2] -> a b", lk.Table.from_rows([(0, 1), (1, 1), (0, 0)], ["a", "b"]))
     with pytest.raises(KeyboardInterrupt):
         modes.variational_modes(problem, options, 4)
+
+
+def test_a_larger_budget_goes_on_to_the_value_of_a_new_run():
+    table = lk.Table.from_array(np.random.default_rng(2).integers(0, 2, (200, 4)))
+    fits = FitOptions(seed=0, restarts=4)
+    problem = Problem("h[2] -> *", table)
+    limits = [AnnealOptions(target=target, budget=budget) for target, budget in ((1e-3, 1 << 17), (1e-3, 1 << 18))]
+    for limit in [*limits, AnnealOptions(target=0.5, budget=1 << 18)]:
+        found, new = annealed_evidence(problem, fits, limit), annealed_evidence(anew(problem), fits, limit)
+        assert (found.log_z, found.std_error, found.spent) == (new.log_z, new.std_error, new.spent)
+    assert annealed_evidence(problem, fits, limits[0]).spent < annealed_evidence(problem, fits, limits[1]).spent
+
+
+def anew(problem):
+    return Problem(problem.full_dag, problem.table)

@@ -151,8 +151,8 @@ def test_decisions_weigh_the_nominal_error_of_a_value_that_is_not_trusted():
     assert (wide.std_error, wide.nominal_error) == (None, 3.0)
     assert not is_better(wide, exact)
     assert is_better(replace(wide, log_z=-93.0), exact)
-    assert is_far_below(sampled(-115.5, 1.0, Status.UNTRUSTED), exact)
-    assert not is_far_below(sampled(-114.5, 1.0, Status.UNTRUSTED), exact)
+    assert is_far_below(sampled(-107.5, 1.0, Status.UNTRUSTED), exact)
+    assert not is_far_below(sampled(-106.5, 1.0, Status.UNTRUSTED), exact)
 
 
 def test_prior_odds_count_as_evidence_does():
@@ -164,9 +164,10 @@ def test_prior_odds_count_as_evidence_does():
 
 def test_a_first_look_is_the_last_one_only_far_below():
     rival = sampled(-100.0, 0.1)
-    assert is_far_below(sampled(-112.0, 1.0), rival)
-    assert not is_far_below(sampled(-108.0, 1.0), rival)
-    assert not is_far_below(sampled(-112.0, 1.0, Status.UNTRUSTED), rival)
+    assert is_far_below(sampled(-108.0, 1.0), rival)
+    assert not is_far_below(sampled(-106.0, 1.0), rival)
+    assert is_far_below(sampled(-106.0, 1.0), rival, -2.0)
+    assert not is_far_below(sampled(-108.0, 1.0), rival, 2.0)
     assert not is_far_below(sampled(-90.0, 1.0), rival)
 
 

@@ -123,14 +123,30 @@ class Annealed:
 def annealed_evidence(problem: Problem, fit_options: FitOptions, options: AnnealOptions) -> Annealed:
     """Estimate ln p(y|m) of a problem in which something is unobserved.
 
-    `fit_options` are those of the VB fits behind it; its seed, workers, executor, stop and progress serve both.
+    `fit_options` are those of the VB fits behind it; its seed, workers, executor, stop and progress serve both. What a
+    smaller budget or a looser target has left on the same problem is gone on from: the value is the same as anew.
     """
-    run = _Run(problem, fit_options, options)
+    run = problem.remember(_key(fit_options, options), lambda: _Run(problem, fit_options, options))
+    if not run.goes_on(fit_options, options):
+        run = _Run(problem, fit_options, options)
     fit_options.progress.begin("annealing", options.budget)
     try:
         return run.evidence()
     finally:
         fit_options.progress.end()
+
+
+def _key(fit_options: FitOptions, options: AnnealOptions) -> tuple[object, ...]:
+    """Return what tells two runs apart before their first round, but for its number of steps."""
+    thin = tuple(thinning(options.budget * SETTLING / count) for count in range(1, options.modes + 1))
+    plan = (options.particles, options.steps, options.threshold, options.modes, thin, _pilot_steps(options.budget))
+    return ("annealing", fit_options.key, *plan)
+
+
+def _pilot_steps(budget: int) -> int:
+    """Return the number of steps of the pilot."""
+    least = len(FLATTENINGS) * PILOT_REPLICATES * PILOT_PARTICLES
+    return max(LEAST_STEPS, min(PILOT_STEPS, budget // (3 * least)))
 
 
 class _Run:
@@ -143,28 +159,56 @@ class _Run:
         thin = thinning(options.budget * SETTLING / len(modes))
         self.modes: list[Mode] = settled(problem, modes, thin, self.seeds.spawn(len(modes)), fit_options.stop)
         self.spent = len(modes) * passes_of(thin)
+        self.spent_first = 0  # when the first round begins
+        self.settings: list[Setting] = []
+        self.results: list[Replicates] = []
+        self.steps = 0
+        self.is_cut = False
+
+    def goes_on(self, fit_options: FitOptions, options: AnnealOptions) -> bool:
+        """Take limits that reach as far at least; return False if they would not have led to the run so far."""
+        first, had = self.first_steps(options.budget), self.first_steps(self.options.budget)
+        is_further = options.budget >= self.options.budget and options.target <= self.options.target
+        if self.is_cut or not is_further or (self.settings and first != had):
+            return False
+        self.running, self.options = fit_options, options
+        return True
+
+    def first_steps(self, budget: int) -> int:
+        """Return the number of steps of the first round."""
+        left = (budget - self.spent_first) // (2 * REPLICATES * self.options.particles)
+        return max(LEAST_STEPS, min(self.options.steps, left))
 
     def evidence(self) -> Annealed:
         """Pilot, then rounds."""
-        settings = self.pilot()
-        left = (self.options.budget - self.spent) // (2 * REPLICATES * self.options.particles)
-        steps = max(LEAST_STEPS, min(self.options.steps, left))
-        results: list[Replicates] = []
+        self.is_cut = True  # until a value is there
+        if not self.settings:
+            settings = self.pilot()
+            self.spent_first = self.spent
+            self.steps = self.first_steps(self.options.budget)
+            self.add_round(settings)
+            self.settings = settings
         while True:
-            fresh = [self.replicates(setting, steps, REPLICATES) for setting in settings]
-            results = [old + new for old, new in zip(results, fresh, strict=True)] if results else fresh
-            found = self.summary(settings, results, steps)
+            found = self.summary(self.settings, self.results, self.steps)
+            self.is_cut = found.status is Status.INTERRUPTED
             if found.status in (Status.SAMPLED, Status.INTERRUPTED):
                 return found
-            if found.status is Status.UNTRUSTED:
-                steps, results = 2 * steps, []
+            is_doubtful = found.status is Status.UNTRUSTED
+            steps = 2 * self.steps if is_doubtful else self.steps
             if self.spent + 2 * REPLICATES * self.options.particles * steps > self.options.budget:
                 return found
+            self.is_cut, self.steps, self.results = True, steps, [] if is_doubtful else self.results
+            self.add_round(self.settings)
+
+    def add_round(self, settings: Sequence[Setting]) -> None:
+        """Run replicates of both settings beside those that are there."""
+        fresh = [self.replicates(setting, self.steps, REPLICATES) for setting in settings]
+        had = self.results
+        self.results = [old + new for old, new in zip(had, fresh, strict=True)] if had else fresh
 
     def pilot(self) -> list[Setting]:
         """Return the smallest flattening that does about as well as the best in short runs, and the next larger one."""
-        least = len(FLATTENINGS) * PILOT_REPLICATES * PILOT_PARTICLES
-        even = np.linspace(0.0, 1.0, max(LEAST_STEPS, min(PILOT_STEPS, self.options.budget // (3 * least))) + 1)
+        even = np.linspace(0.0, 1.0, _pilot_steps(self.options.budget) + 1)
         tried: list[tuple[float, Setting]] = []
         for flattening in FLATTENINGS:
             paths = [flattened_path(self.problem, mode.counts, mode.potentials, flattening) for mode in self.modes]
