@@ -5,19 +5,25 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
+TYPES := $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python tests/import_cycles.py
 
 # Compiled kernels are cached by the text of all kernels: Numba itself does not notice a change in a called module.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(shell cat src/lurking/kernels/*.py src/lurking/kernels/cpu/*.py src/lurking/kernels/cpu/*/*.py | cksum | cut -d' ' -f1)
 
 CASES ?= tests/oracle/data
 
-.PHONY: demo test test-long conformance lint bench bench-growth docs clean
+.PHONY: demo test test-long conformance lint style types bench bench-growth docs clean
 
 demo: $(RUNTIME)  ## the main job on a bundled real data set, ending in a table and a picture
 	$(BIN)/lurking demo --out out
 
-test: lint  ## everything that must hold
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: style  ## everything that must hold; types and layers are checked while the tests run, and printed after them
+	@mkdir -p .cache
+	@($(TYPES)) > .cache/types.log 2>&1 & types=$$!; \
+	$(BIN)/python -m pytest -n auto --dist worksteal; tests=$$?; \
+	wait $$types; types=$$?; \
+	cat .cache/types.log; \
+	test $$tests -eq 0 && test $$types -eq 0
 
 test-long: $(DEVELOPMENT)  ## statistical checks that take long, left out of "make test"
 	$(BIN)/python -m pytest -n auto --dist worksteal -m long
@@ -25,12 +31,14 @@ test-long: $(DEVELOPMENT)  ## statistical checks that take long, left out of "ma
 conformance: $(DEVELOPMENT)  ## compare every number of the reference cases in CASES with the library
 	PYTHONPATH=tests $(BIN)/python -m conformance $(CASES)
 
-lint: $(DEVELOPMENT)  ## style, types, layers, import cycles
+lint: style types  ## style, types, layers, import cycles
+
+style: $(DEVELOPMENT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python tests/import_cycles.py
+
+types: $(DEVELOPMENT)
+	$(TYPES)
 
 bench: $(DEVELOPMENT)  ## speed against peers, in an environment of their own
 	$(BIN)/python benchmarks/make_peers.py

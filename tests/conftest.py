@@ -11,6 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from budget import Budget
+from compiled_once import compile_once
 from lurking.data.table import Table
 from lurking.graph.dag import Dag
 from lurking.inference.problem import ENGINES, Problem
@@ -25,6 +26,7 @@ settings.load_profile("fixed")
 
 
 def pytest_configure(config):
+    compile_once()
     config.pluginmanager.register(Budget.read(is_long=config.option.markexpr == "long"), "budget")
 
 

@@ -111,7 +111,7 @@ SMALL = study.Config(
     annealed_sizes=(10,),
     reference=Reference(target=1.0, passes=1 << 12),
     reference_sizes=(40,),
-    draws=2,
+    draws=1,
     sampled_draws=1,
     sampled_sizes=(10,),
     most=2,

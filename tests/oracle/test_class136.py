@@ -1,4 +1,8 @@
-"""The 136 structures with two binary hidden causes of four five-valued variables: scores and exact posterior."""
+"""The 136 structures with two binary hidden causes of four five-valued variables: scores and exact posterior.
+
+To 1e-12, where `contract/test_conformance.py` compares all values of the case to 1e-9: every fourth structure is enough
+here.
+"""
 
 import math
 
@@ -52,7 +56,7 @@ def test_dimension_and_aliases(class136):
 @pytest.mark.parametrize("iterations", [1, 20])
 def test_variational_bound(class136, iterations):
     table = table_of(class136)
-    for structure in class136["structures"]:
+    for structure in class136["structures"][::4]:
         evidence = lk.score(dag_of(structure), table, "vb", **plain(structure, max_iter=iterations))
         assert evidence.log_z == pytest.approx(structure[f"F_after_{iterations}"], rel=1e-12)
         assert evidence.log_z <= structure["log_evidence"] + 1e-9
@@ -60,7 +64,7 @@ def test_variational_bound(class136, iterations):
 
 def test_scores_of_the_mode_over_logits(class136):
     table = table_of(class136)
-    for structure in class136["structures"]:
+    for structure in class136["structures"][::4]:
         expected = dict(structure["softmax_map_after_20"])
         expected["map-likelihood"] = expected.pop("loglik")
         scores = lk.score(dag_of(structure), table, list(expected), **plain(structure, max_iter=20))

@@ -15,6 +15,7 @@ import pytest
 import lurking as lk
 from lurking.errors import OptionError
 from lurking.experiments.beal2006 import metrics, paper
+from lurking.experiments.beal2006 import study as study_module
 from lurking.experiments.beal2006.claims import claims
 from lurking.experiments.beal2006.contenders import (
     CORRECTED,
@@ -249,11 +250,16 @@ def test_few_draws_decide_nothing(tiny):
     assert texts["VB ranks the true structure first most often at n = 40"] is None
 
 
-def test_all_structures_can_be_sampled(tmp_path):
+def test_all_structures_can_be_sampled(tmp_path, monkeypatch):
     config = replace(TINY, annealed_sizes=(), draws=0, nats=None, most=None, sizes=(10,), reference_sizes=(10,))
-    config = replace(config, reference=Reference(target=5.0, passes=1 << 10))
+
+    def reference_of(_bench, pieces, _setting):
+        return [Sampled(-place, 0.1, "SAMPLED") for _, place in pieces]
+
+    monkeypatch.setattr(study_module, "reference", reference_of)
     with Store(tmp_path / "kept.sqlite") as store:
-        assert len(run(config, store, 2).single.sampled[10]) == 136
+        sampled = run(config, store, 2).single.sampled[10]
+    assert {place: own.log_z for place, own in sampled.items()} == {place: -place for place in range(136)}
 
 
 def test_seeds():
