@@ -69,6 +69,13 @@ class BlockError(UndefinedScore):
         )
 
 
+class NotANumber(LurkingError):  # noqa: N818 - reads as the sentence it raises
+    """A density gave a value that is not a number."""
+
+    def __init__(self, what: str, value: float) -> None:
+        super().__init__(f"the {what} is {value}; move the point nearer to the origin, or use a less extreme prior")
+
+
 class FractionalWeights(DataError, UndefinedScore):  # noqa: N818 - reads as the sentence it raises
     """Weights of rows that are no whole numbers, where hidden states are drawn row by row."""
 

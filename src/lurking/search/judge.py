@@ -39,9 +39,7 @@ HASTY_STEPS = 20
 ROUGH_PASSES = (1 << 17, 1 << 18)
 """Passes after which a structure that is probably worse than the best so far is given up if it is far below."""
 FAR = 3.0
-"""Nats by which, beyond four standard errors, such a value must be below the best so far to be the last one. Nominal
-errors of values that are not trusted are wide: going on from a dozen of them changed none by more than four of its own.
-"""
+"""Nats by which, beyond four standard errors, such a value must be below the best so far to be the last one."""
 LOOSE = 50.0
 """Nats below the evidence of the best so far at which a variational bound is not looked into any further."""
 
@@ -231,6 +229,8 @@ def is_far_below(rough: Evidence, rival: Evidence, log_odds: float = 0.0) -> boo
     `log_odds` are the prior odds of the first against the rival, as in `is_better`.
     """
     margin = FAR + 4.0 * math.hypot(rough.nominal_error or 0.0, rival.nominal_error or 0.0)
+    if Status.UNTRUSTED in (rough.status, rival.status):
+        margin += UNTRUSTED_MARGIN
     return rough.log_z + log_odds < rival.log_z - margin
 
 
