@@ -39,7 +39,7 @@ def by_definition(problem, potentials):
         for states in np.ndindex(*layout.cardinalities):
             joint[states] += potentials[layout.offsets[j] + sum(s * states[v] for v, s in strides.items())]
     values = []
-    for row in problem.codes:
+    for row in problem.rows.codes:
         chosen = joint[tuple(slice(None) if code < 0 else int(code) for code in row)]
         values.append(math.log(np.exp(chosen).sum()))
     return np.asarray(values)
@@ -53,7 +53,7 @@ def test_log_z_is_the_sum_over_what_is_unobserved(name, engine):
     expected = by_definition(problem, potentials)
     assert problem.engine.pattern_log_z(potentials) == pytest.approx(expected, rel=1e-12, abs=1e-12)
     log_z = problem.engine.expect(potentials)[1]
-    assert log_z == pytest.approx(float(problem.pattern_weights @ expected), rel=1e-12, abs=1e-12)
+    assert log_z == pytest.approx(float(problem.rows.weights @ expected), rel=1e-12, abs=1e-12)
 
 
 @ENGINE

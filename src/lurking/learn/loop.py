@@ -191,7 +191,7 @@ class Climber:
         self.pseudo = pseudo
         self.added = added_counts(rule, pseudo)
         layout, active = engine.layout, engine.active
-        program = engine.program
+        program = engine.checked_program()
         self.row_start: IntArray = compact_rows(layout.row_of, active) if program is None else program.row_start
         compact = pseudo[active]
         rows = np.add.reduceat(compact, self.row_start[:-1]) if active.size else np.empty(0)
@@ -227,6 +227,8 @@ class Climber:
     def prepare(self, starts: Sequence[FloatArray]) -> PreparedStarts:
         """Return what the kernel needs to climb from the potentials (P,), and what it leaves alone."""
         fixed = [self._fixed_part(start) for start in starts]
+        if base := self.engine.log_base:
+            fixed = [FixedPart(own.potentials, own.constant + base, own.log_z + base) for own in fixed]
         program, active = self.engine.program, self.engine.active
         if program is None or not active.size:
             return PreparedStarts(None, fixed)
@@ -236,6 +238,9 @@ class Climber:
 
     def finish(self, prepared: PreparedStarts, ends: Sequence[ClimbResult]) -> list[Climb]:
         """Return the climbs, given their ends over the active positions."""
+        for end in ends:
+            if end.outcome != Outcome.INTERRUPTED:  # its last E-step may have been cut short
+                self.engine.check(end.potentials, end.counts, end.log_z)
         return [Climb(self.engine, fixed, end) for fixed, end in zip(prepared.fixed, ends, strict=True)]
 
     def resume(self, climb: Climb) -> FloatArray:
