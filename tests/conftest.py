@@ -14,6 +14,7 @@ from budget import Budget
 from compiled_once import compile_once
 from lurking.data.table import Table
 from lurking.graph.dag import Dag
+from lurking.inference.engines.rows import Rows
 from lurking.inference.problem import ENGINES, Problem
 from lurking.models.layout import Layout
 from lurking.models.prior import Prior
@@ -50,7 +51,7 @@ class Small:
         return np.random.default_rng(self.seed)
 
     def engine(self, name: str = "enumeration", prune: bool = False):
-        return ENGINES[name](self.layout, self.codes, self.weights, prune)
+        return ENGINES[name](self.layout, Rows.of_codes(self.codes, self.weights), prune)
 
     @property
     def table(self) -> Table:

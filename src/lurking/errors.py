@@ -84,6 +84,10 @@ class TooLarge(LurkingError):  # noqa: N818 - reads as the sentence it raises
     """The computation needs more memory or work than is allowed; the text says how much."""
 
 
+class EngineError(LurkingError):
+    """An exact inference method returned what no method may return; the text names it."""
+
+
 class FormatError(LurkingError):
     """A file of a known kind does not follow its format."""
 

@@ -87,8 +87,8 @@ class Definition:
         layout = problem.layout
         keep = np.ones(len(layout.nodes), bool)
         arguments = (layout.cardinalities, layout.parents, layout.offsets)
-        self.entries = [np.asarray(completions(*arguments, row, keep)) for row in problem.codes.astype(int)]
-        self.weights, self.layout, self.added, self.theta = problem.pattern_weights, layout, added, theta
+        self.entries = [np.asarray(completions(*arguments, row, keep)) for row in problem.rows.codes.astype(int)]
+        self.weights, self.layout, self.added, self.theta = problem.rows.weights, layout, added, theta
         self.coordinates, self.active = coordinates, active
 
     def potentials(self, x):

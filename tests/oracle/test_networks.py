@@ -100,7 +100,7 @@ def test_em_on_alarm_ends_where_plain_em_ends(alarm):
     """The independent E step is message passing as the textbooks have it."""
     table, layout = with_empty_cells(alarm, rows=1500), alarm.layout
     problem = lk.Problem(alarm.dag, table, engine="junction")
-    engine, codes, weights = problem.engine, problem.codes, problem.pattern_weights
+    engine, codes, weights = problem.engine, problem.rows.codes, problem.rows.weights
     tree = Tree(engine.tree.cliques, engine.tree.parent, engine.home)
     tables = Tables(layout.cardinalities, layout.strides, layout.offsets)
 

@@ -12,7 +12,6 @@ from lurking.cli import options as opt
 from lurking.cli import output as out
 from lurking.data.messages import plain_count
 from lurking.inference.dimension.identifiability import unidentified_note
-from lurking.inference.engines.row_blocks import BlockEngine
 from lurking.inference.goodness import Goodness
 from lurking.inference.hidden_tables import HiddenTable, hidden_configurations, hidden_tables, order_by_size
 from lurking.inference.network import Network
@@ -230,7 +229,7 @@ def _cell(table: HiddenTable, row: int, state: int) -> str:
 
 def has_too_many_rows(result: Fit) -> bool:
     """Whether the different rows are so many that statistics of their table would take long and tell nothing."""
-    return isinstance(result.problem.engine, BlockEngine)
+    return result.problem.engine.is_in_blocks
 
 
 def print_statistics(result: Fit) -> None:

@@ -48,7 +48,8 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     parts = {"complete_families": complete}
     held = 1
     if engine.active.size:
-        if not np.array_equal(lean.pattern_weights, np.rint(lean.pattern_weights)):
+        weights = lean.rows.weights
+        if not np.array_equal(weights, np.rint(weights)):
             raise FractionalWeights(
                 "exact evidence with unobserved values needs whole-number weights (a fraction of a row has no "
                 "completions to count); use vb or cs, which take any weights"

@@ -21,6 +21,7 @@ from lurking.inference.covariates import covariates_of
 from lurking.inference.elimination import Factor, eliminate
 from lurking.inference.engines.base import Engine
 from lurking.inference.engines.choice import choose_engine
+from lurking.inference.engines.rows import Rows
 from lurking.inference.hidden_tables import HiddenTable, hidden_tables, names_with_parents
 from lurking.inference.problem import node_codes
 from lurking.models.document import Document, read_document, versions, write_document
@@ -200,7 +201,7 @@ class Network:
         codes = node_codes(self.layout, observed)
         kept = [self.layout.index[name] for name in wanted]
         weights = patterns.weights if weighted else np.ones(len(codes))
-        return choose_engine(self.layout, codes, weights, True, kept), patterns.inverse
+        return choose_engine(self.layout, Rows.of_codes(codes, weights), True, kept), patterns.inverse
 
     def _marginals(self, coded: Table, name: str, without: str | None = None) -> FloatArray:
         """Return p(name | row) for every row, (rows, states)."""

@@ -25,12 +25,13 @@ from lurking.graph.dag import Dag
 from lurking.graph.symmetry.aliases import log_aliases
 from lurking.graph.symmetry.tied_aliases import tied_log_aliases
 from lurking.inference.dimension.identifiability import dimension_if_cheap, effective_dimension
-from lurking.inference.engines.base import Engine
+from lurking.inference.engines.base import Engine, Make
 from lurking.inference.engines.choice import choose_engine
 from lurking.inference.engines.enumeration import EnumerationEngine
 from lurking.inference.engines.junction import JunctionEngine
 from lurking.inference.engines.reference import ReferenceEngine
 from lurking.inference.engines.row_blocks import BLOCK_ROWS, BlockEngine, DiskShelf, MemoryShelf
+from lurking.inference.engines.rows import Rows
 from lurking.models.layout import Layout
 from lurking.models.prior import Prior
 from lurking.models.ties import Ties, checked_ties, restricted
@@ -40,7 +41,7 @@ from lurking.types import CodeArray, FloatArray, Level, read_only
 
 Result = TypeVar("Result")
 
-ENGINES: dict[str, Callable[[Layout, CodeArray, FloatArray, bool], Engine]] = {
+ENGINES: dict[str, Make] = {
     "auto": choose_engine,
     "enumeration": EnumerationEngine,
     "junction": JunctionEngine,
@@ -99,6 +100,7 @@ class Problem:
         self.levels = levels_of(self.full_dag, self.table)
         warn_of_levels(self.tied, self.levels)
         self.pseudo: FloatArray = read_only(shared_pseudo_counts(self.prior, self.layout, self.levels))
+        self._engine: Engine | None = None
         self._memory: dict[Hashable, Any] = {}
         self._progress: Progress = Silent()
         self._workers: int | None = None
@@ -137,48 +139,49 @@ class Problem:
     def watch(self, progress: Progress, workers: int | None) -> None:
         """Say who is told how far the work on blocks is, and how many threads do it; results do not depend on it."""
         self._progress, self._workers = progress, workers
-        if isinstance(self.__dict__.get("engine"), BlockEngine):
-            self.engine.progress, self.engine.workers = progress, workers  # type: ignore[attr-defined]
+        if self._engine is not None:
+            self._engine.watch(progress, workers)
 
     @cached_property
-    def codes(self) -> CodeArray:
-        """(u, nodes) unique rows over all nodes, −1 where unobserved."""
+    def rows(self) -> Rows:
+        """The unique rows over all nodes with their weights."""
         patterns = shared_patterns(self.dag, self.table)
         place = {name: k for k, name in enumerate(patterns.columns)}
         # A variable with a single state is never in doubt, observed or not.
-        return patterns.arranged(
+        codes = patterns.arranged(
             tuple(
                 CONSTANT if cardinality == 1 else place.get(name, UNOBSERVED)
                 for name, cardinality in zip(self.layout.nodes, self.layout.cardinalities, strict=True)
             )
         )
+        return Rows.of_codes(codes, patterns.weights)
 
-    @cached_property
-    def pattern_weights(self) -> FloatArray:
-        """(u,) weight of each unique row."""
-        return shared_patterns(self.dag, self.table).weights
-
-    @cached_property
+    @property
     def engine(self) -> Engine:
         """The exact inference method, compiled on first use."""
+        if self._engine is None:
+            self._engine = self._compiled()
+        return self._engine
+
+    def _compiled(self) -> Engine:
         make = ENGINES[self.engine_name]
         if self.in_blocks:
-            return self._block_engine(self.table.blocks(self.dag.observed, BLOCK_ROWS), self.table.n_rows)
-        if len(self.codes) > 2 * BLOCK_ROWS and make is not ReferenceEngine:
-            starts = range(0, len(self.codes), BLOCK_ROWS)
-            blocks = ((self.codes[k : k + BLOCK_ROWS], self.pattern_weights[k : k + BLOCK_ROWS]) for k in starts)
-            return self._block_engine(blocks, len(self.codes), coded=True)
-        return make(self.layout, self.codes, self.pattern_weights, self.prune)
+            blocks = self.table.blocks(self.dag.observed, BLOCK_ROWS)
+            coded = (Rows.of_codes(node_codes(self.layout, codes), weights) for codes, weights in blocks)
+            return self._block_engine(coded, self.table.n_rows)
+        rows = self.rows
+        # An engine for no row at all shows whether this kind of engine compiles its rows.
+        if len(rows) > 2 * BLOCK_ROWS and make(self.layout, rows.take(slice(0)), self.prune).pieces is not None:
+            begins = range(0, len(rows), BLOCK_ROWS)
+            return self._block_engine((rows.take(slice(k, k + BLOCK_ROWS)) for k in begins), len(rows))
+        return make(self.layout, rows, self.prune)
 
-    def _block_engine(
-        self, blocks: Iterable[tuple[CodeArray, FloatArray]], n_rows: int, *, coded: bool = False
-    ) -> BlockEngine:
-        """Return the engine over blocks of rows; `coded` ones have a column for every node already."""
+    def _block_engine(self, blocks: Iterable[Rows], n_rows: int) -> BlockEngine:
         home = self.table.home
         room = n_rows * (8 + 4 * len(self.dag.observed))
         engine = BlockEngine(
             self.layout,
-            blocks if coded else ((node_codes(self.layout, codes), weights) for codes, weights in blocks),
+            blocks,
             -(-n_rows // BLOCK_ROWS),
             self.prune,
             ENGINES[self.engine_name],

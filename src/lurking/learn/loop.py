@@ -205,7 +205,7 @@ class Climber:
     @cached_property
     def _compiled_prior(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         """What the compiled climb of tables needs: λ, lnΓ(λ), λ_jl, lnΓ(λ_jl), and what the M step adds."""
-        program, compact = self.engine.program, self.active_pseudo
+        program, compact = self.engine.checked_program(), self.active_pseudo
         assert program is not None
         rows = np.add.reduceat(compact, program.row_start[:-1])
         return compact, gammaln(compact), rows, gammaln(rows), self.active_added
@@ -246,6 +246,8 @@ class Climber:
     def prepare(self, starts: Sequence[FloatArray]) -> PreparedStarts:
         """Return what the kernel needs to climb from the potentials (P,), and what it leaves alone."""
         fixed = [self._fixed_part(start) for start in starts]
+        if base := self.engine.log_base:
+            fixed = [FixedPart(own.potentials, own.constant + base, own.log_z + base) for own in fixed]
         program = self.engine.program
         if program is None or not self.is_compiled:
             return PreparedStarts(None, fixed)
@@ -255,6 +257,9 @@ class Climber:
 
     def finish(self, prepared: PreparedStarts, ends: Sequence[ClimbResult]) -> list[Climb]:
         """Return the climbs, given their ends over the active positions."""
+        for end in ends:
+            if end.outcome != Outcome.INTERRUPTED:  # its last E-step may have been cut short
+                self.engine.check(end.potentials, end.counts, end.log_z)
         return [Climb(self.engine, fixed, end) for fixed, end in zip(prepared.fixed, ends, strict=True)]
 
     def resume(self, climb: Climb) -> FloatArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from lurking.inference.engines.row_blocks import BlockEngine
 from lurking.inference.problem import Problem
 from lurking.learn.ascent import ascend
 from lurking.learn.init import draw_starts, given_start
@@ -106,7 +105,7 @@ def _climbs_from(
         options.progress.update(len(climbs))
         return climbs
     is_small, is_short = cost < SERIAL_BELOW, climbing_cost(problem, climb, 1) <= ONE_CALL
-    if isinstance(problem.engine, BlockEngine):
+    if problem.engine.is_in_blocks:
         # Threads are at work on the blocks of each E-step, whose progress is shown instead. The climb itself runs on
         # one thread, so that an interrupt ends it at its next iteration and what it has reached is kept.
         return map_in_order(

@@ -61,8 +61,8 @@ def jacobian(coordinates):
 def by_hand(problem, coordinates, theta, counts):
     """A of the active positions from the brute-force covariance, with dense matrices."""
     layout, active = problem.layout, problem.engine.active
-    slow = ReferenceEngine(layout, problem.codes, problem.pattern_weights, problem.prune)
-    arguments = (layout.cardinalities, layout.parents, layout.offsets, slow.codes, slow.kept, slow.weights)
+    slow = ReferenceEngine(layout, problem.rows, problem.prune)
+    arguments = (layout.cardinalities, layout.parents, layout.offsets, slow.codes, slow.kept, slow.rows.weights)
     missing = covariance(*arguments, np.log(theta))[np.ix_(active, active)]
     j = jacobian(coordinates)
     return complete_matrix(coordinates, counts) - j.T @ missing @ j
@@ -101,7 +101,7 @@ def test_joined_factors_small_chunks_and_blocks_of_rows(kind, monkeypatch):
     assert matrix == pytest.approx(by_hand(problem, coordinates, theta, counts), rel=1e-9, abs=1e-8)
     monkeypatch.setattr(moments, "CHUNK", 64)
     assert full(engine, potentials, coordinates, counts) == pytest.approx(matrix, rel=1e-11, abs=1e-9)
-    halves = ((problem.codes[k::2], problem.pattern_weights[k::2]) for k in range(2))
+    halves = (problem.rows.take(slice(k, None, 2)) for k in range(2))
     blocks = BlockEngine(problem.layout, halves, 2, True, type(engine), MemoryShelf())
     assert full(blocks, potentials, coordinates, counts) == pytest.approx(matrix, rel=1e-11, abs=1e-9)
     for block in on_the_diagonal(blocks, potentials, coordinates, counts):

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from lurking.errors import TooLarge
 from lurking.graph.dag import Dag
 from lurking.inference.engines.enumeration import EnumerationEngine
+from lurking.inference.engines.rows import Rows
 from lurking.inference.problem import ENGINES
 from lurking.models.layout import Layout
 
@@ -141,7 +142,7 @@ def test_products_that_underflow_are_done_in_the_log_domain(classes):
     codes[:, 1:] = rng.integers(0, 2, (4, 3000))
     codes[3, 1:1500] = -1
     weights = np.asarray([1.0, 2.5, 1e6, 3.0])
-    engine = EnumerationEngine(layout, codes, weights, True)
+    engine = EnumerationEngine(layout, Rows.of_codes(codes, weights), True)
     counts, log_z = engine.expect(np.log(theta))
     tables = np.log(theta[classes:]).reshape(3000, classes, 2)
     scores = np.tile(np.log(theta[:classes]), (4, 1))
@@ -167,7 +168,7 @@ def test_only_the_underflowing_rows_change_domain():
     rows[:, 0] = -1
     rows[1, 1:] = 1
     rows[2, 1:151] = 1
-    engine = EnumerationEngine(layout, rows, np.asarray([1.0, 1.0, 2.0]), True)
+    engine = EnumerationEngine(layout, Rows.of_codes(rows, np.asarray([1.0, 1.0, 2.0])), True)
     ones = np.asarray([0, 300, 150])
     expected = ones * math.log(1e-4) + (300 - ones) * math.log1p(-1e-4)
     assert engine.pattern_log_z(np.log(theta)) == pytest.approx(expected, rel=1e-12)
@@ -179,7 +180,7 @@ def test_only_the_underflowing_rows_change_domain():
 @pytest.mark.parametrize("engine_class", ENGINES.values(), ids=list(ENGINES))
 def test_no_rows(engine_class):
     layout = latent_class(2)
-    engine = engine_class(layout, np.empty((0, 3), np.int32), np.empty(0), True)
+    engine = engine_class(layout, Rows.of_codes(np.empty((0, 3), np.int32), np.empty(0)), True)
     counts, log_z = engine.expect(np.log(np.full(layout.size, 0.5)))
     assert log_z == 0.0
     assert not counts.any()
@@ -195,7 +196,7 @@ def test_independent_components_are_enumerated_apart():
     layout = Layout(dag, dict.fromkeys(names, 2))
     codes = np.full((3, 80), -1, np.int32)
     codes[:, 40:] = np.random.default_rng(0).integers(0, 2, (3, 40))
-    engine = EnumerationEngine(layout, codes, np.ones(3), True)
+    engine = EnumerationEngine(layout, Rows.of_codes(codes, np.ones(3)), True)
     assert set(engine.program.states) == {2}
     counts, log_z = engine.expect(np.full(layout.size, math.log(0.5)))
     assert log_z == pytest.approx(120 * math.log(0.5), rel=1e-12)
@@ -209,7 +210,7 @@ def test_dependent_variables_beyond_the_limit_are_refused_in_one_line():
     codes = np.full((1, 61), -1, np.int32)
     codes[0, 60] = 0
     with pytest.raises(TooLarge, match="60 unobserved variables") as caught:
-        EnumerationEngine(layout, codes, np.ones(1), True)
+        EnumerationEngine(layout, Rows.of_codes(codes, np.ones(1)), True)
     assert "\n" not in str(caught.value)
 
 
@@ -217,8 +218,8 @@ def test_cost_depends_on_distinct_rows_only():
     layout = latent_class(3)
     cells = np.indices((2, 2, 2)).reshape(3, -1).T
     codes = np.column_stack([np.full(8, -1), cells]).astype(np.int32)
-    once = EnumerationEngine(layout, codes, np.full(8, 1000.0), True)
-    often = EnumerationEngine(layout, np.tile(codes, (1000, 1)), np.ones(8000), True)
+    once = EnumerationEngine(layout, Rows.of_codes(codes, np.full(8, 1000.0)), True)
+    often = EnumerationEngine(layout, Rows.of_codes(np.tile(codes, (1000, 1)), np.ones(8000)), True)
     assert len(often.program.weights) == len(once.program.weights) == 8
     potentials = np.log(np.random.default_rng(0).dirichlet([1, 1], layout.size // 2).ravel())
     assert often.expect(potentials)[0] == pytest.approx(once.expect(potentials)[0], rel=1e-12)
@@ -240,7 +241,7 @@ def test_empty_cells_of_large_families(rows, prune):
     codes[rng.random(rows) < 0.1, 2] = -1
     weights = rng.gamma(1.0, size=rows)
     potentials = rng.normal(-1.0, 1.0, layout.size)
-    fast, slow = (ENGINES[name](layout, codes, weights, prune) for name in ("enumeration", "reference"))
+    fast, slow = (ENGINES[name](layout, Rows.of_codes(codes, weights), prune) for name in ("enumeration", "reference"))
     counts, log_z = fast.expect(potentials)
     expected, expected_log_z = slow.expect(potentials)
     assert log_z == pytest.approx(expected_log_z, rel=1e-12)
@@ -257,7 +258,7 @@ def test_patterns_over_the_same_hidden_variables_share_a_group():
     codes[rng.random(codes.shape) < 0.4] = -1
     codes[:, 0] = -1
     codes[:, 1] = 0
-    engine = EnumerationEngine(layout, codes, np.ones(40), True)
+    engine = EnumerationEngine(layout, Rows.of_codes(codes, np.ones(40)), True)
     assert len(engine.groups) == 1
     assert engine.program.states.tolist() == [2]
 
@@ -267,7 +268,7 @@ def test_patterns_over_the_same_hidden_variables_share_a_group():
 def test_wanted_nodes_are_kept_with_the_same_marginals(small_problems, data):
     small = data.draw(small_problems())
     wanted = data.draw(st.integers(0, len(small.dag.nodes) - 1))
-    lean = EnumerationEngine(small.layout, small.codes, small.weights, True, [wanted])
+    lean = EnumerationEngine(small.layout, Rows.of_codes(small.codes, small.weights), True, [wanted])
     potentials = np.log(small.theta())
     marginals = lean.pattern_marginals(potentials, wanted)
     assert not np.isnan(marginals).any()

@@ -34,7 +34,7 @@ def test_joined_factors_change_nothing(seed, levels, empty, model, mean):
     table = wide_table(60, 9, levels, empty, seed)
     problem = lk.Problem(model, table)
     phi = np.random.default_rng(seed).normal(mean, 1.0, problem.layout.size)
-    args = (problem.layout, problem.codes, problem.pattern_weights, True)
+    args = (problem.layout, problem.rows, True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(enumeration, "JOIN_FROM", 10**9)
         plain = EnumerationEngine(*args)
@@ -103,16 +103,16 @@ def test_large_factors_stay_alone():
 
 def test_empty_leaf_cells_do_not_multiply_the_work_of_compiling():
     problem = lk.Problem("class[2] -> *", wide_table(400, 12, 2, 0.3, 1))
-    opened, kept = openings(problem.layout, problem.codes, Splitter(problem.layout, True))
+    opened, kept = openings(problem.layout, problem.rows.codes, Splitter(problem.layout, True))
     assert len(opened) == 1
     assert kept is not None
-    assert kept.sum() == len(problem.codes) + (problem.codes >= 0).sum()
+    assert kept.sum() == len(problem.rows.codes) + (problem.rows.codes >= 0).sum()
 
 
 def test_a_cell_that_links_two_open_variables_tells_rows_apart():
     table = lk.Table.from_rows([(0, 0, 0), (1, 1, None)], columns=["a", "b", "c"], levels=dict.fromkeys("abc", (0, 1)))
     problem = lk.Problem("s[2] -> a c; t[2] -> b c", table)
     splitter = Splitter(problem.layout, True)
-    opened, _ = openings(problem.layout, problem.codes, splitter)
+    opened, _ = openings(problem.layout, problem.rows.codes, splitter)
     components = [len(splitter.split(free, keep).components) for free, keep, _ in opened]
     assert sorted(components) == [1, 2]

@@ -15,6 +15,7 @@ from lurking.inference.engines.components import Splitter, kept_nodes, openings
 from lurking.inference.engines.enumeration import EnumerationEngine
 from lurking.inference.engines.junction import JunctionEngine
 from lurking.inference.engines.reference import ReferenceEngine
+from lurking.inference.engines.rows import Rows
 from lurking.kernels.reference.junction import Tables, Tree
 from lurking.kernels.reference.junction import expect as textbook_expect
 from lurking.models.layout import Layout
@@ -58,10 +59,10 @@ KINDS = st.sampled_from(["any", "negative", "low", "steep", "zeros"])
 def test_the_tree_agrees_with_brute_force(seed, kind):
     layout, codes, weights, prune, wanted, rng = random_case(seed)
     phi = potentials_of(layout, rng, kind)
-    slow = ReferenceEngine(layout, codes, weights, prune, wanted)
+    slow = ReferenceEngine(layout, Rows.of_codes(codes, weights), prune, wanted)
     expected, expected_log_z = slow.expect(phi)
     for make in (JunctionEngine, choose_engine):
-        fast = make(layout, codes, weights, prune, wanted)
+        fast = make(layout, Rows.of_codes(codes, weights), prune, wanted)
         counts, log_z = fast.expect(phi)
         rows = slow.pattern_log_z(phi)
         assert fast.pattern_log_z(phi) == pytest.approx(rows, rel=1e-10, abs=1e-10)
@@ -82,7 +83,7 @@ def test_the_tree_agrees_with_brute_force(seed, kind):
 def test_the_kernel_agrees_with_its_textbook_twin(seed, kind):
     layout, codes, weights, prune, wanted, rng = random_case(seed)
     phi = potentials_of(layout, rng, kind)
-    engine = JunctionEngine(layout, codes, weights, prune, wanted)
+    engine = JunctionEngine(layout, Rows.of_codes(codes, weights), prune, wanted)
     tree = Tree(engine.tree.cliques, engine.tree.parent, engine.home)
     tables = Tables(layout.cardinalities, layout.strides, layout.offsets)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -133,7 +134,7 @@ def test_a_hidden_chain_of_forty_nodes_is_the_forward_recursion():
     assert isinstance(problem.engine, JunctionEngine)
     assert problem.engine.width == 1
     theta = problem.layout.normalise(np.random.default_rng(1).random(problem.layout.size))
-    expected = np.asarray([forward(problem, theta, row) for row in problem.codes])
+    expected = np.asarray([forward(problem, theta, row) for row in problem.rows.codes])
     assert problem.engine.pattern_log_z(np.log(theta)) == pytest.approx(expected, rel=1e-12)
 
 
@@ -160,7 +161,7 @@ def test_parts_of_a_model_get_their_own_method():
     assert isinstance(engine, MixedEngine)
     assert [type(part) for part in engine.parts] == [EnumerationEngine, JunctionEngine]
     phi = np.log(problem.layout.normalise(rng.random(problem.layout.size)))
-    whole = JunctionEngine(problem.layout, problem.codes, problem.pattern_weights, True)
+    whole = JunctionEngine(problem.layout, problem.rows, True)
     assert engine.expect(phi)[1] == pytest.approx(whole.expect(phi)[1], rel=1e-12)
     assert engine.expect(phi)[0] == pytest.approx(whole.expect(phi)[0], rel=1e-11, abs=1e-11)
     node = problem.layout.index["class"]
@@ -179,7 +180,7 @@ def test_the_choice_follows_the_cost():
     problem = lk.Problem(model, table)
     families = range(len(problem.layout.nodes))
     splitter = Splitter(problem.layout, True)
-    looked = looked_at(problem.layout, openings(problem.layout, problem.codes, splitter)[0])
+    looked = looked_at(problem.layout, openings(problem.layout, problem.rows.codes, splitter)[0])
     cost, largest = enumeration_cost(problem.layout, looked, splitter, families)
     assert largest == 2**8
     assert cost > 50 * 2**8 * 16

@@ -40,9 +40,9 @@ def test_a_prior_that_tells_states_apart_has_no_aliases():
 def test_patterns_are_unique_rows_with_weights():
     problem = lk.Problem("s[2] -> *", TABLE)
     assert problem.dag.nodes[0] == "s"
-    assert problem.codes.shape == (3, 4)
-    assert sorted(problem.pattern_weights) == [1.0, 1.0, 2.0]
-    assert (problem.codes[:, 0] == -1).all()
+    assert problem.rows.codes.shape == (3, 4)
+    assert sorted(problem.rows.weights) == [1.0, 1.0, 2.0]
+    assert (problem.rows.codes[:, 0] == -1).all()
     assert problem.n == 4.0
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from lurking.graph.dag import Dag
 from lurking.inference.engines.reference import ReferenceEngine
+from lurking.inference.engines.rows import Rows
 from lurking.models.layout import Layout
 
 LAYOUT = Layout(Dag.parse("s[2] -> a"), {"s": 2, "a": 2})
@@ -14,7 +15,9 @@ THETA = np.asarray([0.25, 0.75, 0.5, 0.5, 0.2, 0.8])
 
 
 def engine_of(rows, weights, prune=False):
-    return ReferenceEngine(LAYOUT, np.asarray(rows, np.int32).reshape(-1, 2), np.asarray(weights, float), prune)
+    return ReferenceEngine(
+        LAYOUT, Rows.of_codes(np.asarray(rows, np.int32).reshape(-1, 2), np.asarray(weights, float)), prune
+    )
 
 
 def test_one_row_by_hand():

@@ -13,6 +13,7 @@ from lurking.inference.engines.choice import choose_engine
 from lurking.inference.engines.enumeration import EnumerationEngine
 from lurking.inference.engines.junction import JunctionEngine
 from lurking.inference.engines.row_blocks import BlockEngine, DiskShelf, MemoryShelf
+from lurking.inference.engines.rows import Rows
 from lurking.inference.problem import node_codes
 from lurking.runtime.executor import StopFlag
 
@@ -39,7 +40,7 @@ def table_of(rows=900, empty=0.15, seed=0):
 
 def blocked(problem, shelf, size=200, make=choose_engine):
     blocks = [
-        (node_codes(problem.layout, codes), weights)
+        Rows.of_codes(node_codes(problem.layout, codes), weights)
         for codes, weights in problem.table.blocks(problem.dag.observed, size)
     ]
     return BlockEngine(problem.layout, blocks, len(blocks), problem.prune, make, shelf)
@@ -109,7 +110,7 @@ def test_many_different_rows_are_blocked_even_when_merged(monkeypatch):
     problem = lk.Problem(MODELS["latent class"], table_of())
     assert not problem.in_blocks
     assert isinstance(problem.engine, BlockEngine)
-    assert len(problem.engine.pieces) == -(-len(problem.codes) // 128)
+    assert len(problem.engine.pieces) == -(-len(problem.rows.codes) // 128)
 
 
 def test_the_reference_engine_cannot_work_in_blocks(few_rows_are_many):

@@ -137,10 +137,8 @@ def test_engines_side_by_side_share_a_table(structure):
     problem = Problem(structure, table, tied=tied, engine="reference")
     layout = problem.layout
     halves = [[layout.index[n] for n in part] for part in (("s", "y1", "y2"), set(layout.nodes) - {"s", "y1", "y2"})]
-    arguments = (layout, problem.codes, problem.pattern_weights, True, ())
-    mixed = MixedEngine(
-        layout, problem.codes, [EnumerationEngine(*arguments, halves[0]), JunctionEngine(*arguments, halves[1])]
-    )
+    arguments = (layout, problem.rows, True, ())
+    mixed = MixedEngine([EnumerationEngine(*arguments, halves[0]), JunctionEngine(*arguments, halves[1])])
     potentials = np.log(np.random.default_rng(2).uniform(0.1, 1.0, layout.size))
     counts, log_z = mixed.expect(potentials)
     expected, expected_log_z = problem.engine.expect(potentials)

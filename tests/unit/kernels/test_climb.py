@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lurking.graph.dag import Dag
+from lurking.inference.engines.rows import Rows
 from lurking.inference.problem import ENGINES
 from lurking.kernels.batch import Climbs
 from lurking.kernels.cpu.batch import climb_batch
@@ -91,7 +92,7 @@ def test_compiled_equals_python_on_a_longer_climb(rule, accelerate, pseudo_count
     if rule is Rule.MAP_PROBABILITY:
         pseudo_count = max(pseudo_count, 1.0)
     layout, codes, start = latent_class()
-    engine = ENGINES["enumeration"](layout, codes, np.ones(len(codes)), True)
+    engine = ENGINES["enumeration"](layout, Rows.of_codes(codes, np.ones(len(codes))), True)
     climber = Climber(engine, np.full(layout.size, pseudo_count), rule, 60.0)
     compiled, plain = both(climber, start, 6e-7, 150, accelerate)
     assert_same(compiled, plain)
@@ -133,7 +134,7 @@ def test_a_start_that_excludes_a_row_is_impossible(rule, accelerate):
     codes[0, 1] = 0
     start = start.copy()
     layout.table(start, "y0")[:, 0] = -np.inf
-    engine = ENGINES["enumeration"](layout, codes, np.ones(len(codes)), True)
+    engine = ENGINES["enumeration"](layout, Rows.of_codes(codes, np.ones(len(codes))), True)
     climber = Climber(engine, np.ones(layout.size), rule, 8.0)
     compiled, plain = both(climber, start, 1e-8, 20, accelerate)
     assert compiled.outcome == plain.outcome == Outcome.IMPOSSIBLE
@@ -146,7 +147,7 @@ def test_a_zero_that_excludes_no_row_is_a_start_like_any_other(rule, accelerate)
     layout, codes, start = latent_class(rows=8)
     start = start.copy()
     layout.table(start, "y0")[0] = [-np.inf, np.log(0.5), np.log(0.5)]
-    engine = ENGINES["enumeration"](layout, codes, np.ones(len(codes)), True)
+    engine = ENGINES["enumeration"](layout, Rows.of_codes(codes, np.ones(len(codes))), True)
     climber = Climber(engine, np.full(layout.size, 2.0), rule, 8.0)
     compiled, plain = both(climber, start, 1e-8, 20, accelerate)
     assert compiled.outcome != Outcome.IMPOSSIBLE
@@ -157,7 +158,7 @@ def test_a_zero_that_excludes_no_row_is_a_start_like_any_other(rule, accelerate)
 @RULES
 def test_an_interrupt_ends_the_climb_with_the_point_so_far(rule):
     layout, codes, start = latent_class(rows=8)
-    engine = ENGINES["enumeration"](layout, codes, np.ones(len(codes)), True)
+    engine = ENGINES["enumeration"](layout, Rows.of_codes(codes, np.ones(len(codes))), True)
     climber = Climber(engine, np.ones(layout.size), rule, 8.0)
     stop = StopFlag()
     stop.set()
@@ -173,7 +174,7 @@ def test_a_climb_that_is_stopped_within_its_first_pass_is_empty(rule):
     layout = Layout(Dag.parse("h[4096] -> a b"), {"h": 4096, "a": 64, "b": 64})
     codes = np.full((3000, 3), -1, np.int32)
     codes[:, 1], codes[:, 2] = np.divmod(np.arange(3000), 64)
-    engine = ENGINES["enumeration"](layout, codes, np.ones(3000), True)
+    engine = ENGINES["enumeration"](layout, Rows.of_codes(codes, np.ones(3000)), True)
     climber = Climber(engine, np.ones(layout.size), rule, 3000.0)
     stop = StopFlag()
     stop.set()
@@ -193,7 +194,7 @@ def test_a_batch_is_its_climbs_one_by_one():
         seen = np.stack([generator.integers(0, 2, 40), generator.integers(-1, 3, 40)], axis=1)
         codes = np.full((40, len(layout.nodes)), -1, np.int32)
         codes[:, [layout.index["a"], layout.index["b"]]] = seen
-        engine = ENGINES["enumeration"](layout, codes, np.ones(40), False)
+        engine = ENGINES["enumeration"](layout, Rows.of_codes(codes, np.ones(40)), False)
         climber = Climber(engine, np.ones(layout.size), Rule.VB, 40.0)
         starts = np.log(layout.normalise(generator.random(layout.size) + 0.1))[engine.active]
         starts = np.stack([starts, starts[::-1].copy(), starts + 0.1])

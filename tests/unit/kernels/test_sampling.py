@@ -46,13 +46,13 @@ def test_draws_have_the_spread_of_the_twin(model):
     layout, active = problem.layout, problem.engine.active
     potentials = np.log(layout.normalise(np.random.default_rng(2).random(layout.size) + 0.1))
     drawn, _ = draws(problem, np.ascontiguousarray(potentials[active]), 4000)
-    reference = ReferenceEngine(layout, problem.codes, problem.pattern_weights, True)
+    reference = ReferenceEngine(layout, problem.rows, True)
     generator = np.random.default_rng(3)
     slow = np.asarray(
         [
             draw_counts(
                 layout.cardinalities, layout.parents, layout.offsets, reference.codes, reference.kept,
-                problem.pattern_weights, potentials, generator,
+                problem.rows.weights, potentials, generator,
             )[active]
             for _ in range(1500)
         ]

@@ -167,7 +167,7 @@ def simulated(layout, theta, codes, names, generator):
 def places_of(problem, codes):
     """Return (variables, cards, row of `codes`, place in the joint states) of everything unobserved."""
     engine, result, begin = problem.engine, [], 0
-    pattern = [int(np.flatnonzero((problem.codes == row).all(axis=1))[0]) for row in codes]
+    pattern = [int(np.flatnonzero((problem.rows.codes == row).all(axis=1))[0]) for row in codes]
     for group, weights in zip(
         engine.groups, np.split(engine.program.weights, engine.program.row_begin[1:-1]), strict=True
     ):

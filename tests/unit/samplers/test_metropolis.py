@@ -178,7 +178,7 @@ def test_joint_distribution(model, sweep):
 def test_kernel_and_reference_take_the_same_steps(model, sweep):
     problem = fractional_problem() if model == "fractions" else lk.Problem(model, TABLE, 0.7)
     walk, engine = Walk(problem, sweep), problem.engine
-    slow = ReferenceEngine(problem.layout, problem.codes, problem.pattern_weights, True)
+    slow = ReferenceEngine(problem.layout, problem.rows, True)
 
     def log_likelihood(log_theta):
         potentials = np.zeros(problem.layout.size)

@@ -58,10 +58,10 @@ def candidate_point(problem: Problem, options: FitOptions, point: PointOption) -
         return CandidatePoint("map", estimate.fit.potentials, estimate.loglik, estimate.log_prior)
     if not isinstance(point, str):
         tables = point if isinstance(point, Mapping) else (point.network if isinstance(point, Fit) else point).tables
-        return _at(problem, "given", given_start(problem.layout, tables, "point"))
+        return _at(problem, "given", given_start(problem.layout, tables, "point")[None, :])[0]
     if point == "vb":
         counts = fit_problem(problem, "vb", options).counts
-        return _at(problem, "vb", np.log(problem.layout.normalise(problem.pseudo + counts)))
+        return _at(problem, "vb", np.log(problem.layout.normalise(problem.pseudo + counts))[None, :])[0]
     draws = gibbs(
         problem,
         chains=PILOT_CHAINS,
@@ -74,12 +74,16 @@ def candidate_point(problem: Problem, options: FitOptions, point: PointOption) -
         stop=options.stop,
     )
     points = draws.log_theta.reshape(-1, problem.layout.size)
-    made = [_at(problem, "draws", own) for own in points if np.all(np.isfinite(own))]
+    made = _at(problem, "draws", points[np.isfinite(points).all(axis=1)])
     if not made:
         raise OptionError("point='draws' found no draw without a probability of 0; use point='map'")
     return max(made, key=lambda own: own.loglik + own.log_prior)
 
 
-def _at(problem: Problem, chosen: str, log_theta: FloatArray) -> CandidatePoint:
-    log_prior = problem.layout.blocks.log_density(problem.pseudo, log_theta)
-    return CandidatePoint(chosen, log_theta, float(problem.engine.expect(log_theta)[1]), log_prior)
+def _at(problem: Problem, chosen: str, points: FloatArray) -> list[CandidatePoint]:
+    """Return each of the points ln θ (m, P) with its densities."""
+    blocks, pseudo = problem.layout.blocks, problem.pseudo
+    return [
+        CandidatePoint(chosen, own, float(loglik), blocks.log_density(pseudo, own))
+        for own, loglik in zip(points, problem.engine.log_z(points), strict=True)
+    ]

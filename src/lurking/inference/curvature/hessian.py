@@ -23,8 +23,6 @@ from lurking.errors import TooLarge
 from lurking.inference.curvature.coordinates import Coordinates
 from lurking.inference.curvature.moments import in_chunks
 from lurking.inference.engines.base import Engine
-from lurking.inference.engines.reference import ReferenceEngine
-from lurking.kernels.reference.curvature import covariance
 from lurking.runtime.memory import available_bytes, in_words, is_affordable
 from lurking.types import FloatArray, IntArray
 
@@ -48,8 +46,8 @@ def full(engine: Engine, potentials: FloatArray, coordinates: Coordinates, count
     size, d = len(potentials), len(coordinates)
     _check(8.0 * ((size + 1) ** 2 + 4 * d**2), f"the full curvature over {d} parameters", "blocks")
     matrix = np.zeros((d, d))
-    if isinstance(engine, ReferenceEngine):
-        matrix -= _both_sides(coordinates, _covariance_by_hand(engine, potentials))
+    if engine.pieces is None:
+        matrix -= _both_sides(coordinates, engine.covariance(potentials))
         _add_blocks(matrix, coordinates, counts, np.zeros(size))
         return matrix
     row_of = _row_of(coordinates)
@@ -76,7 +74,7 @@ def by_table_row(engine: Engine, potentials: FloatArray, coordinates: Coordinate
     """
     numbers = float((np.bincount(coordinates.row_of_free).astype(np.float64) ** 2).sum())
     _check(24.0 * numbers, f"the curvature of single table rows over {len(coordinates)} parameters", "diagonal")
-    if isinstance(engine, ReferenceEngine):
+    if engine.pieces is None:
         matrix = full(engine, potentials, coordinates, counts)
         return [
             Block(index, matrix[index[:, :, None], index[:, None, :]], coordinates.complete(counts, rows, index))
@@ -106,7 +104,7 @@ def on_the_diagonal(
     engine: Engine, potentials: FloatArray, coordinates: Coordinates, counts: FloatArray
 ) -> list[Block]:
     """Return the diagonal of A as blocks of one number each; the arguments are those of `full`."""
-    if isinstance(engine, ReferenceEngine):
+    if engine.pieces is None:
         return [_single(*block) for block in by_table_row(engine, potentials, coordinates, counts)]
     row_of = _row_of(coordinates)
     inferred, spread = np.zeros(len(potentials)), np.zeros(len(coordinates))
@@ -158,13 +156,6 @@ def _row_of(coordinates: Coordinates) -> IntArray:
     """Return the table row of each active position, (Q,)."""
     lengths = np.diff(coordinates.row_start)
     return np.repeat(np.arange(len(lengths)), lengths)
-
-
-def _covariance_by_hand(engine: ReferenceEngine, potentials: FloatArray) -> FloatArray:
-    layout = engine.layout
-    return covariance(
-        layout.cardinalities, layout.parents, layout.offsets, engine.codes, engine.kept, engine.weights, potentials
-    )
 
 
 def _check(need: float, what: str, instead: str) -> None:

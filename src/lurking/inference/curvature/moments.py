@@ -9,8 +9,6 @@ import numpy as np
 
 from lurking.errors import TooLarge
 from lurking.inference.engines.base import Engine
-from lurking.inference.engines.reference import ReferenceEngine
-from lurking.inference.engines.row_blocks import BlockEngine, Piece, pieces_of
 from lurking.kernels.program import Program, TreeProgram, plain_slots
 from lurking.types import FloatArray, IntArray
 
@@ -40,9 +38,10 @@ def in_chunks(
     """Yield the moments of all rows, component by component; components of one row are independent.
 
     `potentials` (Q,) and their table rows `row_of` (Q,) are the active ones. Into `pairs` (Q + 1, Q + 1), where given,
-    go the sums of `kernels.cpu.curvature.pairs_into`, the last row and column receiving what neutral factors do.
+    go the sums of `kernels.cpu.curvature.pairs_into`, the last row and column receiving what neutral factors do. An
+    engine without compiled rows has no moments.
     """
-    for piece in _pieces(engine):
+    for piece in engine.pieces or ():
         place = np.searchsorted(engine.active, piece.active)
         if isinstance(piece.program, Program):
             yield from _enumerated(piece.program, potentials, place, row_of, pairs)
@@ -54,13 +53,7 @@ def in_chunks(
 
 def has_tree(engine: Engine) -> bool:
     """Whether some of the rows are done on a junction tree, which does not visit their joint states one by one."""
-    if isinstance(engine, ReferenceEngine):
-        return False
-    return any(isinstance(piece.program, TreeProgram) for piece in _pieces(engine))
-
-
-def _pieces(engine: Engine) -> list[Piece]:
-    return engine.pieces if isinstance(engine, BlockEngine) else pieces_of(engine)
+    return any(isinstance(piece.program, TreeProgram) for piece in engine.pieces or ())
 
 
 def _enumerated(

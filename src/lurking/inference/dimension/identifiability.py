@@ -9,6 +9,7 @@ import numpy as np
 from lurking.errors import TooLarge
 from lurking.inference.dimension.projections import Part, parts_of
 from lurking.inference.engines.enumeration import EnumerationEngine
+from lurking.inference.engines.rows import Rows
 from lurking.models.layout import Layout
 from lurking.types import CodeArray, FloatArray
 
@@ -117,7 +118,7 @@ def numerical_dimension(layout: Layout, seed: int = 0) -> NumericalRank:
     generator = np.random.default_rng(seed)
     theta = layout.normalise(generator.standard_exponential(layout.size) + 0.05)
     codes = _observed_cells(layout)
-    engine = EnumerationEngine(layout, codes, np.ones(len(codes)), True)
+    engine = EnumerationEngine(layout, Rows.of_codes(codes, np.ones(len(codes))), True)
     counts = engine.pattern_statistics(np.log(theta))
     totals = np.add.reduceat(counts, layout.row_start[:-1], axis=1)
     log_p = engine.pattern_log_z(np.log(theta))

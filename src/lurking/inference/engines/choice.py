@@ -21,8 +21,10 @@ from lurking.inference.engines.components import (
 from lurking.inference.engines.enumeration import EnumerationEngine
 from lurking.inference.engines.junction import JunctionEngine
 from lurking.inference.engines.memory_of_rows import where_unobserved
+from lurking.inference.engines.pieces import Piece
+from lurking.inference.engines.rows import Rows
 from lurking.models.layout import Layout
-from lurking.types import CodeArray, FloatArray, IntArray
+from lurking.types import FloatArray, IntArray
 
 ALWAYS_ENUMERATED = 64
 """Joint states up to which no tree is looked at: one compiled loop over so few is hard to beat."""
@@ -35,9 +37,9 @@ COMPILING = 3000.0
 class MixedEngine(Engine):
     """Engines for disjoint sets of families, side by side; made by `choose_engine`."""
 
-    def __init__(self, layout: Layout, codes: CodeArray, parts: Sequence[Engine]) -> None:
-        self.layout, self.codes, self.parts = layout, codes, tuple(parts)
-        self.program = None
+    def __init__(self, parts: Sequence[Engine]) -> None:
+        super().__init__(parts[0].layout, parts[0].rows, parts[0].prune, parts[0].wanted)
+        self.parts = tuple(parts)
         self.complete_counts = np.sum([part.complete_counts for part in parts], axis=0)
         self.active = np.unique(np.concatenate([part.active for part in parts]))
         self._places = [np.searchsorted(self.active, part.active) for part in parts]
@@ -51,7 +53,18 @@ class MixedEngine(Engine):
         """The sum over the parts."""
         return sum(part.cost for part in self.parts)
 
-    def expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
+    @property
+    def pieces(self) -> list[Piece] | None:
+        """Those of all parts; None if some part has none."""
+        result = []
+        for part in self.parts:
+            own = part.pieces
+            if own is None:
+                return None
+            result += own
+        return result
+
+    def _expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
         """Return the sums of the parts' counts and of their shares of log_z."""
         counts, used = self._constant.copy(), self._constant != 0.0
         log_z = float(counts[used] @ potentials[used])
@@ -61,13 +74,21 @@ class MixedEngine(Engine):
             log_z += share
         return counts, log_z
 
-    def pattern_log_z(self, potentials: FloatArray) -> FloatArray:
+    def _log_z_active(self, points: FloatArray) -> FloatArray:
+        """Return the sums of the parts' shares of log_z, (m,)."""
+        used = self._constant != 0.0
+        result = np.asarray(np.vecdot(np.compress(used, points, axis=1), self._constant[used]))
+        for part, places in zip(self.parts, self._places, strict=True):
+            result = result + part._log_z_active(np.take(points, places, axis=1))
+        return result
+
+    def _pattern_log_z(self, potentials: FloatArray) -> FloatArray:
         """Return the sum of the parts, (u,)."""
-        return np.asarray(np.sum([part.pattern_log_z(potentials) for part in self.parts], axis=0))
+        return np.asarray(np.sum([part._pattern_log_z(potentials) for part in self.parts], axis=0))
 
     def pattern_marginals(self, potentials: FloatArray, node: int) -> FloatArray:
         """Return what the part says in which the node is unobserved; the others know it only where it is observed."""
-        result = np.full((len(self.codes), self.layout.cardinalities[node]), np.nan)
+        result = np.full((len(self.rows), self.layout.cardinalities[node]), np.nan)
         for part in self.parts:
             own = part.pattern_marginals(potentials, node)
             result = np.where(np.isnan(result), own, result)
@@ -78,16 +99,15 @@ class MixedEngine(Engine):
         return np.asarray(np.sum([part.pattern_statistics(potentials) for part in self.parts], axis=0))
 
 
-def choose_engine(
-    layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool, wanted: Sequence[int] = ()
-) -> Engine:
+def choose_engine(layout: Layout, rows: Rows, prune: bool, wanted: Sequence[int] = ()) -> Engine:
     """Return the cheapest exact engine, part by part of the model; `TooLarge` when none fits."""
+    codes = rows.codes
     if _states(layout, np.flatnonzero(where_unobserved(codes)[0])) <= ALWAYS_ENUMERATED:
-        return EnumerationEngine(layout, codes, weights, prune, wanted)
+        return EnumerationEngine(layout, rows, prune, wanted)
     free = (codes < 0) & kept_nodes(layout, codes, prune, wanted)
     if _states(layout, np.flatnonzero(free.any(axis=0))) <= ALWAYS_ENUMERATED:
-        return EnumerationEngine(layout, codes, weights, prune, wanted)
-    return _Choice(layout, codes, weights, prune, wanted).engine(np.flatnonzero(free.any(axis=0)).tolist())
+        return EnumerationEngine(layout, rows, prune, wanted)
+    return _Choice(layout, rows, prune, wanted).engine(np.flatnonzero(free.any(axis=0)).tolist())
 
 
 def _states(layout: Layout, variables: Sequence[int] | IntArray) -> int:
@@ -97,13 +117,11 @@ def _states(layout: Layout, variables: Sequence[int] | IntArray) -> int:
 class _Choice:
     """The choice for one set of rows; lives only while an engine is made."""
 
-    def __init__(
-        self, layout: Layout, codes: CodeArray, weights: FloatArray, prune: bool, wanted: Sequence[int]
-    ) -> None:
+    def __init__(self, layout: Layout, rows: Rows, prune: bool, wanted: Sequence[int]) -> None:
         self.layout = layout
-        self.arguments = (layout, codes, weights, prune, wanted)
+        self.arguments = (layout, rows, prune, wanted)
         self.splitter = Splitter(layout, prune, wanted)
-        self.openings = looked_at(layout, openings(layout, codes, self.splitter)[0])
+        self.openings = looked_at(layout, openings(layout, rows.codes, self.splitter)[0])
 
     def engine(self, open_variables: list[int]) -> Engine:
         """Return an engine for each independent part, those that are enumerated together in one."""
@@ -121,8 +139,7 @@ class _Choice:
             except TooLarge:
                 # The estimate looks at some rows only; and what no tree was tried for may still have one.
                 trees.insert(0, self._tree(enumerated))
-        layout, codes = self.arguments[:2]
-        return trees[0] if len(trees) == 1 else MixedEngine(layout, codes, trees)
+        return trees[0] if len(trees) == 1 else MixedEngine(trees)
 
     def _tree(self, families: list[int]) -> JunctionEngine:
         try:

@@ -8,7 +8,6 @@ from lurking.inference.engines.base import Engine
 from lurking.inference.engines.choice import enumeration_cost, looked_at
 from lurking.inference.engines.components import Splitter, openings
 from lurking.inference.engines.enumeration import EnumerationEngine
-from lurking.inference.engines.row_blocks import BlockEngine
 from lurking.inference.problem import Problem
 
 MOST_PAIRS = float(1 << 34)
@@ -20,18 +19,19 @@ def enumerated(problem: Problem) -> Engine:
 
     Refuses (TooLarge) where the tree was asked for, or is the only way.
     """
-    if not has_tree(problem.engine):
-        return problem.engine
-    if problem.engine_name != "auto" or isinstance(problem.engine, BlockEngine):
+    engine = problem.engine
+    if not has_tree(engine):
+        return engine
+    if problem.engine_name != "auto" or engine.is_in_blocks:
         raise TooLarge(NEEDS_STATES)
     return problem.remember("enumerated", lambda: _made(problem))
 
 
 def _made(problem: Problem) -> Engine:
-    layout, codes = problem.layout, problem.codes
+    layout, rows = problem.layout, problem.rows
     splitter = Splitter(layout, problem.prune)
     families = range(len(layout.nodes))
-    looked = looked_at(layout, openings(layout, codes, splitter)[0])
+    looked = looked_at(layout, openings(layout, rows.codes, splitter)[0])
     if enumeration_cost(layout, looked, splitter, families)[0] * len(families) > MOST_PAIRS:
         raise TooLarge(NEEDS_STATES)
-    return EnumerationEngine(layout, codes, problem.pattern_weights, problem.prune)
+    return EnumerationEngine(layout, rows, problem.prune)

@@ -21,10 +21,12 @@ from lurking.inference.engines.base import Engine
 from lurking.inference.engines.components import Splitter, openings
 from lurking.inference.engines.joining import NOT_JOINED, Choices, JoinedGroup, assemble, join
 from lurking.inference.engines.memory_of_rows import remembered, where_unobserved
+from lurking.inference.engines.pieces import Piece
+from lurking.inference.engines.rows import Rows
 from lurking.kernels.program import Program, plain_slots, starts
 from lurking.models.layout import Layout
 from lurking.runtime.memory import available_bytes, count_in_words, in_words, is_affordable
-from lurking.types import BoolArray, CodeArray, FloatArray, IntArray, read_only
+from lurking.types import BoolArray, FloatArray, IntArray, read_only
 
 BYTES_PER_CELL = 20
 STATE_LIMIT = 1 << 26
@@ -54,8 +56,7 @@ class EnumerationEngine(Engine):
     Parameters
     ----------
     layout : where the parameters live.
-    codes : (u, nodes) int32, −1 where unobserved (hidden nodes: always).
-    weights : (u,) weight of each pattern.
+    rows : codes and weights of the patterns.
     prune : leave unobserved cells without observed descendant out of their row.
     wanted : nodes that are kept even then, with their ancestors.
     families : do only these, which must make up whole components (see `independent_families`); None does all.
@@ -64,15 +65,12 @@ class EnumerationEngine(Engine):
     def __init__(
         self,
         layout: Layout,
-        codes: CodeArray,
-        weights: FloatArray,
+        rows: Rows,
         prune: bool,
         wanted: Sequence[int] = (),
         families: Sequence[int] | None = None,
     ) -> None:
-        self.layout = layout
-        self.weights = weights
-        self.codes = codes
+        super().__init__(layout, rows, prune, wanted)
         self.complete: list[tuple[int, IntArray]] = []
         self.groups: list[Group] = self._collect(Splitter(layout, prune, wanted, families))
         self.complete_counts = self._count_complete()
@@ -82,7 +80,7 @@ class EnumerationEngine(Engine):
         """Group the patterns by what they leave open and merge components over the same variables."""
         groups: dict[tuple[int, ...], Group] = {}
         families: dict[int, list[IntArray]] = {}
-        opened, kept = openings(self.layout, self.codes, splitter)
+        opened, kept = openings(self.layout, self.rows.codes, splitter)
         for free, keep, rows in opened:
             split = splitter.split(free, keep)
             for j in split.complete:
@@ -98,15 +96,22 @@ class EnumerationEngine(Engine):
 
     def _offsets(self, j: int, rows: IntArray) -> IntArray:
         """Return the flat positions of family j in the given patterns, free variables at state 0."""
-        return self.layout.positions(j, self.codes, rows)
+        return self.layout.positions(j, self.rows.codes, rows)
 
     def _count_complete(self) -> FloatArray:
         counts = np.zeros(self.layout.size)
         for j, rows in self.complete:
-            counts += np.bincount(self._offsets(j, rows), weights=self.weights[rows], minlength=self.layout.size)
+            counts += np.bincount(self._offsets(j, rows), weights=self.rows.weights[rows], minlength=self.layout.size)
         return counts
 
-    def expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
+    @property
+    def pieces(self) -> list[Piece]:
+        """One for all compiled rows; none if nothing is active."""
+        if self.program is None:
+            return []
+        return [Piece(self.active, self.program._replace(counts=np.zeros(len(self.active))), self.cost)]
+
+    def _expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
         """Return (N, log_z) of the active positions by the compiled kernel."""
         from lurking.kernels.cpu.enumeration import expect
 
@@ -114,15 +119,21 @@ class EnumerationEngine(Engine):
             return np.empty(0), 0.0
         return expect(self.program, potentials)
 
+    def _log_z_active(self, points: FloatArray) -> FloatArray:
+        """Return log_z of the active positions at every point, (m,), by one compiled call."""
+        from lurking.kernels.cpu.points import log_z_of_points
+
+        return np.zeros(len(points)) if self.program is None else log_z_of_points(self.program, points)
+
     def _group_posterior(self, potentials: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
         from lurking.kernels.cpu.enumeration import posterior_of_group
 
         assert self.program is not None  # groups exist only when a program was compiled
         return posterior_of_group(self.program, potentials[self.active], index)
 
-    def pattern_log_z(self, potentials: FloatArray) -> FloatArray:
+    def _pattern_log_z(self, potentials: FloatArray) -> FloatArray:
         """Return ln z of every pattern, (u,)."""
-        result = np.zeros(len(self.codes))
+        result = np.zeros(len(self.rows))
         for j, rows in self.complete:
             result[rows] += potentials[self._offsets(j, rows)]
         for index, group in enumerate(self.groups):
@@ -131,10 +142,10 @@ class EnumerationEngine(Engine):
 
     def pattern_marginals(self, potentials: FloatArray, node: int) -> FloatArray:
         """Return the posterior of one node's states in every pattern, (u, r); NaN rows where it is pruned."""
-        result = np.full((len(self.codes), self.layout.cardinalities[node]), np.nan)
-        seen = np.flatnonzero(self.codes[:, node] >= 0)
+        result = np.full((len(self.rows), self.layout.cardinalities[node]), np.nan)
+        seen = np.flatnonzero(self.rows.codes[:, node] >= 0)
         result[seen] = 0.0
-        result[seen, self.codes[seen, node]] = 1.0
+        result[seen, self.rows.codes[seen, node]] = 1.0
         for index, group in enumerate(self.groups):
             if node not in group.variables:
                 continue
@@ -146,7 +157,7 @@ class EnumerationEngine(Engine):
 
     def pattern_statistics(self, potentials: FloatArray) -> FloatArray:
         """Return the expected counts of every pattern on its own, (u, P)."""
-        result = np.zeros((len(self.codes), self.layout.size))
+        result = np.zeros((len(self.rows), self.layout.size))
         for j, rows in self.complete:
             result[rows, self._offsets(j, rows)] += 1.0
         program = self.program
@@ -186,7 +197,7 @@ class _Compiler:
         self.fixed_start: list[int] = []
         self.joined: list[JoinedGroup] = []
         self.cells = 0
-        self.has_gaps: BoolArray = where_unobserved(engine.codes)[0]
+        self.has_gaps: BoolArray = where_unobserved(engine.rows.codes)[0]
 
     def compile(self) -> tuple[Program | None, IntArray]:
         """Return the program and the flat positions of its potentials."""
@@ -232,19 +243,17 @@ class _Compiler:
         self._check(group.states, len(families), group)
         seen = {j: [v for v in layout.strides[j] if v not in free] for j in families}
         observed = sorted({v for variables in seen.values() for v in variables})
-        patterns = group.all_patterns
-        everywhere = len(group.patterns) == 1 and len(patterns) == len(self.engine.codes)
-        columns = [self.engine.codes[:, v] if everywhere else self.engine.codes[patterns, v] for v in observed]
-        weights = self.engine.weights if everywhere else self.engine.weights[patterns]
+        patterns, rows = group.all_patterns, self.engine.rows
+        everywhere = len(group.patterns) == 1 and len(patterns) == len(rows)
+        columns = [rows.codes[:, v] if everywhere else rows.codes[patterns, v] for v in observed]
+        weights = rows.weights if everywhere else rows.weights[patterns]
         cards = tuple(layout.cardinalities[v] for v in observed)
 
         def ranked() -> tuple[IntArray, list[IntArray]]:
             row_of_pattern, first_of_row = rank_rows(columns, cards, len(patterns))
             return row_of_pattern, [column[first_of_row].astype(np.int64) for column in columns]
 
-        group.row_of_pattern, distinct = (
-            remembered(self.engine.codes, (*observed, *cards), ranked) if everywhere else ranked()
-        )
+        group.row_of_pattern, distinct = remembered(rows.codes, (*observed, *cards), ranked) if everywhere else ranked()
         codes = dict(zip(observed, distinct, strict=True))
         weights = summed_weights(group.row_of_pattern, weights, int(group.row_of_pattern.max(initial=-1)) + 1)
         fixed = [j for j in families if not seen[j]]

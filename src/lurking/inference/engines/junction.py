@@ -20,11 +20,13 @@ from lurking.errors import TooLarge
 from lurking.graph.triangulation import CliqueTree, clique_tree
 from lurking.inference.engines.base import Engine
 from lurking.inference.engines.components import kept_nodes
+from lurking.inference.engines.pieces import Piece
 from lurking.inference.engines.plans import Plans
+from lurking.inference.engines.rows import Rows
 from lurking.kernels.program import TreeProgram, starts
 from lurking.models.layout import Layout
 from lurking.runtime.memory import available_bytes, count_in_words, in_words, is_affordable
-from lurking.types import BoolArray, CodeArray, FloatArray, IntArray
+from lurking.types import BoolArray, FloatArray, IntArray
 
 STATE_LIMIT = 1 << 28
 
@@ -43,8 +45,7 @@ class JunctionEngine(Engine):
     Parameters
     ----------
     layout : where the parameters live.
-    codes : (u, nodes) int32, −1 where unobserved (hidden nodes: always).
-    weights : (u,) weight of each pattern.
+    rows : codes and weights of the patterns.
     prune : leave unobserved cells without observed descendant out of their row.
     wanted : nodes that are kept even then, with their ancestors.
     families : do only these, which must make up whole components (see `independent_families`); None does all.
@@ -53,14 +54,13 @@ class JunctionEngine(Engine):
     def __init__(
         self,
         layout: Layout,
-        codes: CodeArray,
-        weights: FloatArray,
+        rows: Rows,
         prune: bool,
         wanted: Sequence[int] = (),
         families: Sequence[int] | None = None,
     ) -> None:
-        self.layout, self.codes, self.weights = layout, codes, weights
-        self.program = None
+        super().__init__(layout, rows, prune, wanted)
+        codes = rows.codes
         self.kept = kept_nodes(layout, codes, prune, wanted)
         considered = np.isin(np.arange(len(layout.nodes)), range(len(layout.nodes)) if families is None else families)
         self.free: BoolArray = (codes < 0) & self.kept
@@ -95,17 +95,24 @@ class JunctionEngine(Engine):
             total += float(visits @ (states * degree + 8.0 * (tree.plan_of >= 0)).sum(axis=1))
         return total
 
+    @property
+    def pieces(self) -> list[Piece]:
+        """One for each unconnected part of the tree."""
+        return [Piece(self.active, part.program, self.cost / len(self.parts)) for part in self.parts]
+
     def _count_complete(self) -> FloatArray:
         counts = np.zeros(self.layout.size)
         for j in range(len(self.layout.nodes)):
             rows = np.flatnonzero(self.complete[:, j])
             if rows.size:
-                counts += np.bincount(self._offsets(j, rows), weights=self.weights[rows], minlength=self.layout.size)
+                counts += np.bincount(
+                    self._offsets(j, rows), weights=self.rows.weights[rows], minlength=self.layout.size
+                )
         return counts
 
     def _offsets(self, j: int, rows: IntArray) -> IntArray:
         """Return the flat positions of family j in the given patterns, free variables at state 0."""
-        return self.layout.positions(j, self.codes, rows)
+        return self.layout.positions(j, self.rows.codes, rows)
 
     def _positions(self, families: IntArray) -> tuple[IntArray, IntArray]:
         """Return the flat positions of all tables that meet a free variable, and the place of each among them."""
@@ -148,7 +155,7 @@ class JunctionEngine(Engine):
             bases[k] = np.where(self.touched[rows, j], self._compact[self._offsets(j, rows)], -1)
         columns = [pattern.ravel(), *bases]
         inverse, representative = rank_rows(columns, [len(first), *[len(self.active)] * len(factors)], len(rows))
-        row_of_pattern = np.full(len(self.codes), -1, np.int64)
+        row_of_pattern = np.full(len(self.rows), -1, np.int64)
         row_of_pattern[rows] = inverse
         place = {c: k for k, c in enumerate(cliques)}
         children = [[place[d] for d in cliques if self.tree.parent[d] == c] for c in cliques]
@@ -166,7 +173,7 @@ class JunctionEngine(Engine):
             plan_of=plan_of,
             pattern_of=pattern.ravel()[representative].astype(np.int32),
             bases=np.ascontiguousarray(bases[:, representative].T.astype(np.int32)),
-            weights=summed_weights(inverse, self.weights[rows], len(representative)),
+            weights=summed_weights(inverse, self.rows.weights[rows], len(representative)),
         )
         return Part(program, row_of_pattern, tuple(cliques))
 
@@ -182,7 +189,7 @@ class JunctionEngine(Engine):
             "use fewer arrows into the unobserved variables, or fewer states"
         )
 
-    def expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
+    def _expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
         """Return (N, log_z) of the active positions by the compiled kernel."""
         from lurking.kernels.cpu.junction import expect_rows
 
@@ -195,11 +202,22 @@ class JunctionEngine(Engine):
             log_z += share
         return counts, log_z
 
-    def pattern_log_z(self, potentials: FloatArray) -> FloatArray:
+    def _log_z_active(self, points: FloatArray) -> FloatArray:
+        """Return log_z of the active positions at every point, (m,), by one compiled call for each part."""
+        from lurking.kernels.cpu.junction import log_z_on_tree
+
+        counts = self.complete_counts[self.active]
+        used = counts != 0.0
+        result = np.asarray(np.vecdot(np.compress(used, points, axis=1), counts[used]))
+        for part in self.parts:
+            result = result + log_z_on_tree(part.program, points)
+        return result
+
+    def _pattern_log_z(self, potentials: FloatArray) -> FloatArray:
         """Return ln z of every pattern, (u,)."""
         from lurking.kernels.cpu.junction import expect_rows
 
-        result = np.zeros(len(self.codes))
+        result = np.zeros(len(self.rows))
         for j in range(len(self.layout.nodes)):
             rows = np.flatnonzero(self.complete[:, j])
             result[rows] += potentials[self._offsets(j, rows)]
@@ -215,10 +233,10 @@ class JunctionEngine(Engine):
         from lurking.kernels.cpu.junction import marginals
 
         width = self.layout.cardinalities[node]
-        result = np.full((len(self.codes), width), np.nan)
-        seen = np.flatnonzero(self.codes[:, node] >= 0)
+        result = np.full((len(self.rows), width), np.nan)
+        seen = np.flatnonzero(self.rows.codes[:, node] >= 0)
         result[seen] = 0.0
-        result[seen, self.codes[seen, node]] = 1.0
+        result[seen, self.rows.codes[seen, node]] = 1.0
         rows = np.flatnonzero(self.free[:, node])
         for part in self.parts if rows.size else []:
             factors = [j for c in part.cliques for j in self.home[c]]
@@ -232,7 +250,7 @@ class JunctionEngine(Engine):
         """Return the expected counts of every pattern on its own, (u, P)."""
         from lurking.kernels.cpu.junction import expect_rows
 
-        result = np.zeros((len(self.codes), self.layout.size))
+        result = np.zeros((len(self.rows), self.layout.size))
         for j in range(len(self.layout.nodes)):
             rows = np.flatnonzero(self.complete[:, j])
             result[rows, self._offsets(j, rows)] += 1.0

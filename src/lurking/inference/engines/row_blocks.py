@@ -12,20 +12,21 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from lurking.errors import DataError, OptionError, TooLarge
-from lurking.inference.engines.base import Engine
-from lurking.inference.engines.choice import MixedEngine
-from lurking.inference.engines.enumeration import EnumerationEngine
-from lurking.inference.engines.junction import JunctionEngine
+from lurking.inference.engines.base import Engine, Make
+from lurking.inference.engines.pieces import Piece
+from lurking.inference.engines.rows import Rows
 from lurking.kernels.program import Program, TreeProgram
 from lurking.models.layout import Layout
 from lurking.runtime.executor import map_in_order
 from lurking.runtime.progress import Progress, Silent
-from lurking.types import AnyArray, CodeArray, FloatArray, IntArray
+from lurking.types import AnyArray, FloatArray
+
+Result = TypeVar("Result")
 
 BLOCK_ROWS = 1 << 17
 """Rows of one block: the scratch of a block stays small, and there is work for every thread."""
@@ -71,31 +72,13 @@ class DiskShelf:
         return np.asarray(np.memmap(path, array.dtype, "c", shape=array.shape))
 
 
-class Piece:
-    """The compiled rows of one block that share one program; `places` are its potentials among all active ones."""
-
-    def __init__(self, active: IntArray, program: Program | TreeProgram, cost: float) -> None:
-        self.active, self.program, self.cost = active, program, cost
-        self.places: IntArray = np.empty(0, np.int64)
-
-    def expect(self, potentials: FloatArray) -> tuple[FloatArray, float]:
-        """Return the counts of the piece's own positions and its share of log_z, given all active potentials."""
-        from lurking.kernels.cpu.enumeration import expect
-        from lurking.kernels.cpu.junction import expect_rows
-
-        own = potentials[self.places]
-        if isinstance(self.program, Program):
-            return expect(self.program, own)
-        return expect_rows(self.program, own, 0, len(self.program.weights), np.empty(0))
-
-
 class BlockEngine(Engine):
     """Exact expectations over blocks of rows.
 
     Parameters
     ----------
     layout : where the parameters live.
-    blocks : codes (rows, nodes), −1 where unobserved, and weights (rows,), block after block.
+    blocks : the rows, block after block.
     n_blocks : how many there are.
     prune : leave unobserved cells without observed descendant out of their row.
     make : makes the engine of one block.
@@ -106,54 +89,86 @@ class BlockEngine(Engine):
     def __init__(
         self,
         layout: Layout,
-        blocks: Iterable[tuple[CodeArray, FloatArray]],
+        blocks: Iterable[Rows],
         n_blocks: int,
         prune: bool,
-        make: Callable[[Layout, CodeArray, FloatArray, bool], Engine],
+        make: Make,
         shelf: Shelf,
         progress: Progress | None = None,
     ) -> None:
-        self.layout, self.program, self.shelf = layout, None, shelf
+        nodes = len(layout.nodes)
+        super().__init__(layout, Rows.of_codes(np.empty((0, nodes), np.int32), np.empty(0)), prune)
+        self.shelf = shelf
         self.complete_counts = np.zeros(layout.size)
-        self.pieces: list[Piece] = []
+        self.log_base = 0.0
+        self._pieces: list[Piece] = []
         self.workers: int | None = None
         self.progress = progress or Silent()
         self.progress.begin("blocks compiled", n_blocks)
         try:
-            for done, (codes, weights) in enumerate(blocks, 1):
-                engine = make(layout, codes, weights, prune)
+            for done, rows in enumerate(blocks, 1):
+                engine = make(layout, rows, prune)
+                pieces = engine.pieces
+                if pieces is None:
+                    raise OptionError(f"{engine.name} compiles no rows and cannot work in blocks; use engine='auto'")
                 self.complete_counts += engine.complete_counts
-                self.pieces += [_kept(piece, shelf) for piece in pieces_of(engine)]
+                self.log_base += engine.log_base
+                self._pieces += [_kept(piece, shelf) for piece in pieces]
                 self.progress.update(done)
         finally:
             self.progress.end()
-        self.active = np.unique(np.concatenate([np.empty(0, np.int64), *(piece.active for piece in self.pieces)]))
-        for piece in self.pieces:
+        self.active = np.unique(np.concatenate([np.empty(0, np.int64), *(piece.active for piece in self._pieces)]))
+        for piece in self._pieces:
             piece.places = np.searchsorted(self.active, piece.active)
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """Those of all blocks, in the order of the blocks."""
+        return self._pieces
+
+    @property
+    def is_in_blocks(self) -> bool:
+        """Always."""
+        return True
+
+    def watch(self, progress: Progress, workers: int | None) -> None:
+        """Tell `progress` how many blocks of each E-step are done, and work on `workers` threads."""
+        self.progress, self.workers = progress, workers
 
     @property
     def cost(self) -> float:
         """The sum over the pieces."""
-        return sum(piece.cost for piece in self.pieces)
+        return sum(piece.cost for piece in self._pieces)
 
-    def expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
+    def _expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
         """Return (N, log_z) of the active positions: constant counts, and each piece's in the order of the blocks."""
         counts = self.complete_counts[self.active]
         used = counts != 0.0
         log_z = float(counts[used] @ potentials[used])
-        self.progress.begin("blocks of an E-step", len(self.pieces))
-        try:
-            results = map_in_order(
-                lambda piece: piece.expect(potentials), self.pieces, workers=self.workers, done=self.progress.update
-            )
-        finally:
-            self.progress.end()
-        for piece, (own, share) in zip(self.pieces, results, strict=True):
+        results = self._of_pieces(lambda piece: piece.expect(potentials))
+        for piece, (own, share) in zip(self._pieces, results, strict=True):
             counts[piece.places] += own
             log_z += share
         return counts, log_z
 
-    def pattern_log_z(self, potentials: FloatArray) -> FloatArray:  # noqa: ARG002
+    def _log_z_active(self, points: FloatArray) -> FloatArray:
+        """Return log_z of the active positions at every point, (m,): every block is passed once for all points."""
+        counts = self.complete_counts[self.active]
+        used = counts != 0.0
+        result = np.asarray(np.vecdot(np.compress(used, points, axis=1), counts[used]))
+        for share in self._of_pieces(lambda piece: piece.log_z(points)):
+            result = result + share
+        return result
+
+    def _of_pieces(self, work: Callable[[Piece], Result]) -> list[Result]:
+        """Return the result of each piece in the order of the blocks; several threads work on them."""
+        self.progress.begin("blocks of an E-step", len(self._pieces))
+        try:
+            return map_in_order(work, self._pieces, workers=self.workers, done=self.progress.update)
+        finally:
+            self.progress.end()
+
+    def _pattern_log_z(self, potentials: FloatArray) -> FloatArray:  # noqa: ARG002
         """Refuse: the rows themselves are not kept."""
         raise _not_kept()
 
@@ -168,20 +183,6 @@ class BlockEngine(Engine):
 
 def _not_kept() -> TooLarge:
     return TooLarge("rows that are worked on in blocks are not kept; ask the fitted network about a smaller table")
-
-
-def pieces_of(engine: Engine) -> list[Piece]:
-    """Return the programs of an engine without its constant counts, which are added for all blocks together."""
-    if isinstance(engine, MixedEngine):
-        return [piece for part in engine.parts for piece in pieces_of(part)]
-    if isinstance(engine, JunctionEngine):
-        return [Piece(engine.active, part.program, engine.cost / len(engine.parts)) for part in engine.parts]
-    if isinstance(engine, EnumerationEngine):
-        if engine.program is None:
-            return []
-        program = engine.program._replace(counts=np.zeros(len(engine.active)))
-        return [Piece(engine.active, program, engine.cost)]
-    raise OptionError("engine='reference' does every row by hand and cannot work in blocks; use engine='auto'")
 
 
 def _kept(piece: Piece, shelf: Shelf) -> Piece:

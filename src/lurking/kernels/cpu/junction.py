@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from lurking.kernels.program import TreeProgram
-from lurking.types import FloatArray
+from lurking.types import BoolArray, FloatArray
 
 TINY = 1e-250
 LOST, DEEP = 1e-290, 1e-190
@@ -270,6 +270,25 @@ def tree_into(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def log_z_into(
+    tree: TreeProgram,
+    points: FloatArray,
+    tables: FloatArray,
+    in_logs: BoolArray,
+    scratch: tuple[FloatArray, FloatArray, FloatArray],
+    log_z: FloatArray,
+) -> None:
+    """Write Σ w ln z of all rows at each of the points (m, Q) to `log_z` (m,).
+
+    `tables` (m, Q) are exp(points), not read where `in_logs` (m,) asks for the log domain.
+    """
+    counts, nowhere = np.zeros(points.shape[1]), np.empty(0)
+    for k in range(points.shape[0]):
+        table = tables[k, :0] if in_logs[k] else tables[k]
+        log_z[k] = tree_into(tree, points[k], table, scratch, 0, tree.weights.shape[0], counts, nowhere)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def marginals_into(
     tree: TreeProgram,
     potentials: FloatArray,
@@ -303,9 +322,14 @@ def _prepared(
     tree: TreeProgram, potentials: FloatArray
 ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
     """Return potentials, their exponentials (empty when one is positive: products could overflow) and scratch."""
-    messages = np.empty(int(tree.message_begin[-1]))
     table = np.empty(0) if potentials.max(initial=-np.inf) > 0.0 else np.exp(potentials)
-    return np.ascontiguousarray(potentials), table, (np.empty(int(tree.state_begin[-1])), messages, messages.copy())
+    return np.ascontiguousarray(potentials), table, _scratch(tree)
+
+
+def _scratch(tree: TreeProgram) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return (masses, messages, ratios), unfilled."""
+    messages = np.empty(int(tree.message_begin[-1]))
+    return np.empty(int(tree.state_begin[-1])), messages, messages.copy()
 
 
 def expect_rows(
@@ -314,6 +338,15 @@ def expect_rows(
     """Return (N, log_z) of the rows begin … end over the active potentials (Q,); `row_log_z` as in `tree_into`."""
     counts = np.zeros(potentials.shape[0])
     return counts, float(tree_into(tree, *_prepared(tree, potentials), begin, end, counts, row_log_z))
+
+
+def log_z_on_tree(tree: TreeProgram, points: FloatArray) -> FloatArray:
+    """Return Σ w ln z of all rows at each of the points (m, Q) of active potentials, (m,)."""
+    result = np.empty(len(points))
+    in_logs: BoolArray = points.max(axis=1, initial=-np.inf) > 0.0
+    tables = np.exp(points, out=np.zeros(points.shape), where=~in_logs[:, None])
+    log_z_into(tree, np.ascontiguousarray(points), tables, in_logs, _scratch(tree), result)
+    return result
 
 
 def marginals(tree: TreeProgram, potentials: FloatArray, factor: int, first: int, states: int) -> FloatArray:

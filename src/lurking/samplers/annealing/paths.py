@@ -18,7 +18,6 @@ import numpy as np
 
 from lurking.errors import DataError, FractionalWeights, TooLarge
 from lurking.inference.engines.components import Splitter, openings
-from lurking.inference.engines.row_blocks import BlockEngine
 from lurking.inference.problem import Problem
 from lurking.kernels.program import Program
 from lurking.learn.fit import Fit
@@ -81,7 +80,7 @@ def compiled_program(problem: Problem) -> Program | None:
 
 def _obstacle(problem: Problem) -> str:
     """Say why the rows of a problem are not compiled, and what to do about it."""
-    if isinstance(problem.engine, BlockEngine):
+    if problem.engine.is_in_blocks:
         return (
             f" and all rows in memory at once; these {problem.table.n_rows} rows are taken block by block; "
             "use vb or cs, or fewer rows"
@@ -101,7 +100,7 @@ def _most_joint_states(problem: Problem) -> tuple[list[str], int]:
     """Return the variables that, unobserved together in some row and dependent there, have the most joint states."""
     layout, splitter = problem.layout, Splitter(problem.layout, problem.prune)
     most: tuple[int, tuple[int, ...]] = (0, ())
-    for free, keep, _ in openings(layout, problem.codes, splitter)[0]:
+    for free, keep, _ in openings(layout, problem.rows.codes, splitter)[0]:
         for component in splitter.split(free, keep).components:
             states = math.prod(layout.cardinalities[v] for v in component.variables)
             most = max(most, (states, component.variables))
