@@ -66,7 +66,7 @@ class PoissonRate(Conjugate):
 
     def coordinates(self, eta: FloatArray) -> FloatArray:
         """Return ln r."""
-        return np.asarray(eta[..., 1::2])
+        return np.asarray(eta[..., 1::2], np.float64)
 
     def natural(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (−r, ln r) of every row; j = 0."""
@@ -82,7 +82,7 @@ class PoissonRate(Conjugate):
 
     def over_parameters(self, h: FloatArray) -> FloatArray:
         """Return (b, a − 1): the density of the rate is ∝ r^(a − 1) e^(−b r)."""
-        return h - np.tile([0.0, 1.0], len(h) // 2)
+        return np.asarray(h - np.tile([0.0, 1.0], len(h) // 2))
 
 
 def _side_by_side(first: FloatArray, second: FloatArray) -> FloatArray:

@@ -190,6 +190,7 @@ class Climber:
     """
 
     def __init__(self, engine: Engine, pseudo: FloatArray, rule: Rule, n: float) -> None:
+        engine.checked_program()
         self.engine, self.rule, self.n = engine, rule, n
         self.pseudo = pseudo
         self.blocks = engine.layout.blocks
@@ -205,7 +206,7 @@ class Climber:
     @cached_property
     def _compiled_prior(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         """What the compiled climb of tables needs: λ, lnΓ(λ), λ_jl, lnΓ(λ_jl), and what the M step adds."""
-        program, compact = self.engine.checked_program(), self.active_pseudo
+        program, compact = self.engine.program, self.active_pseudo
         assert program is not None
         rows = np.add.reduceat(compact, program.row_start[:-1])
         return compact, gammaln(compact), rows, gammaln(rows), self.active_added

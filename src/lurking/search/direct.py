@@ -22,7 +22,7 @@ from lurking.graph.dag import Dag
 from lurking.graph.moves import ArcSet, Move, MoveKind, arc_matrix
 from lurking.inference.problem import Problem
 from lurking.learn.loop import Status
-from lurking.models.discrete.prior import Prior
+from lurking.models.prior import Prior
 from lurking.runtime.checks import check_time_limit, check_whole
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurking.inference.engines.reference import ReferenceEngine
+from lurking.inference.engines.rows import Rows
 from lurking.learn.loop import Climber, ClimbOptions, Status, rule_of
 
 
@@ -28,7 +29,7 @@ class Overshooting(NotConvex):
 
 
 def ends(small, method, kind=NotConvex, **options):
-    given = (small.layout, small.codes, small.weights, False)
+    given = (small.layout, Rows.of_codes(small.codes, small.weights), False)
     start = np.log(small.theta())
     found = []
     for engine in (ReferenceEngine(*given), kind(*given)):
@@ -47,7 +48,7 @@ def test_rises_and_ends_at_a_fixed_point_of_plain_steps(small_problems, method, 
         assert damped.objective == plain.objective
         return
     # From there the plain climb, whose objective equals the other one at fixed points, has nothing to gain.
-    given_ = (small.layout, small.codes, small.weights, False)
+    given_ = (small.layout, Rows.of_codes(small.codes, small.weights), False)
     climber = Climber(ReferenceEngine(*given_), small.pseudo, rule_of(method), float(small.weights.sum()))
     after = climber.climb(climber.resume(damped), ClimbOptions(200, 1e-12))
     slack = 1e-6 * max(1.0, abs(damped.objective))
@@ -62,7 +63,7 @@ def test_variational_posterior_belongs_to_the_objective(small_problems, data):
     _, damped = ends(small, "vb", max_iter=7)
     if damped.status is Status.CLOSED_FORM:
         return
-    engine = ReferenceEngine(small.layout, small.codes, small.weights, False)
+    engine = ReferenceEngine(small.layout, Rows.of_codes(small.codes, small.weights), False)
     blocks = small.layout.blocks
     alpha = small.pseudo + damped.counts
     _, log_z = engine.expect(blocks.expected(alpha))
