@@ -8,8 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from lurking.errors import StructureError
+from lurking.expfam.base import Conjugate
 from lurking.expfam.blocks import Blocks
+from lurking.expfam.dirichlet import Dirichlet
 from lurking.graph.dag import Dag
+from lurking.models.families.base import Family
 from lurking.models.ties import Ties
 from lurking.types import CodeArray, FloatArray, IntArray, read_only
 
@@ -20,11 +23,21 @@ class Layout:
     Configuration l is row-major over the parents in listed order, first parent slowest. The same layout serves
     potentials φ, statistics N, pseudo-counts λ and probabilities θ. Families that are `tied` (`checked_ties`) share the
     place of the first of them, their *owner*; rows of tables are those of owners.
+
+    Nodes of another family than the table have rows of parameters in its place; `families` names them. A node with
+    values has cardinality 1 and no children.
     """
 
-    def __init__(self, dag: Dag, cardinalities: Mapping[str, int], tied: Ties = ()) -> None:
+    def __init__(
+        self,
+        dag: Dag,
+        cardinalities: Mapping[str, int],
+        tied: Ties = (),
+        families: Mapping[str, Family] | None = None,
+    ) -> None:
         self.dag = dag
         self.tied = tied
+        self.families: dict[str, Family] = {name: own for name, own in (families or {}).items() if name in dag.nodes}
         self.nodes: tuple[str, ...] = dag.nodes
         self.index = {name: j for j, name in enumerate(self.nodes)}
         self.cardinalities: tuple[int, ...] = tuple(int(cardinalities[name]) for name in self.nodes)
@@ -34,26 +47,40 @@ class Layout:
         first = {name: self.index[group[0]] for group in tied for name in group}
         self.owners: tuple[int, ...] = tuple(j for j, name in enumerate(self.nodes) if first.get(name, j) == j)
         offsets: list[int] = []
+        shapes: list[tuple[int, int]] = []
         configurations, total = [], 0
         for j, parents in enumerate(self.parents):
             count = 1
             for parent in parents:
                 count *= self.cardinalities[parent]
             configurations.append(count)
+            family = self.families.get(self.nodes[j])
+            shapes.append((count, self.cardinalities[j]) if family is None else family.shape(count))
             owner = first.get(self.nodes[j], j)
             if owner == j:
                 offsets.append(total)
-                total += count * self.cardinalities[j]
+                total += shapes[j][0] * shapes[j][1]
             else:
                 offsets.append(offsets[owner])
         self.offsets: tuple[int, ...] = tuple(offsets)
         self.configurations: tuple[int, ...] = tuple(configurations)
+        self.shapes: tuple[tuple[int, int], ...] = tuple(shapes)
         self.size: int = total
 
     @cached_property
     def dimension(self) -> int:
-        """Number of free parameters, d = Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p (beal-ghahramani-2006, eq. 23), j owners."""
+        """Number of free parameters, for tables d = Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p (beal-ghahramani-2006, eq. 23).
+
+        j runs over the owners.
+        """
+        if self.families:
+            return self.blocks.dimension
         return sum((self.cardinalities[j] - 1) * self.configurations[j] for j in self.owners)
+
+    @property
+    def are_tables(self) -> bool:
+        """True if every node has a table."""
+        return not self.families
 
     @cached_property
     def strides(self) -> tuple[dict[int, int], ...]:
@@ -71,8 +98,8 @@ class Layout:
     @cached_property
     def row_start(self) -> IntArray:
         """(R + 1,) first flat position of each row (node, parent configuration); a last entry closes the list."""
-        widths = np.asarray([self.cardinalities[j] for j in self.owners], np.int64)
-        lengths = np.repeat(widths, [self.configurations[j] for j in self.owners])
+        widths = np.asarray([self.shapes[j][1] for j in self.owners], np.int64)
+        lengths = np.repeat(widths, [self.shapes[j][0] for j in self.owners])
         starts = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=starts[1:])
         return read_only(starts)
@@ -80,7 +107,20 @@ class Layout:
     @cached_property
     def blocks(self) -> Blocks:
         """Every row of the flat vector with its conjugate family."""
-        return Blocks.of_tables(self.row_start)
+        if not self.families:
+            return Blocks.of_tables(self.row_start)
+        counts = [self.shapes[j][0] for j in self.owners]
+        first = np.cumsum([0, *counts])
+        rows = [np.arange(first[k], first[k + 1]) for k in range(len(counts))]
+        own = [self.families.get(self.nodes[j]) for j in self.owners]
+        of_tables = np.concatenate([rows[k] for k, family in enumerate(own) if family is None] or [rows[0][:0]])
+        parts: list[Conjugate] = [] if not len(of_tables) else [Dirichlet(_starts(np.diff(self.row_start)[of_tables]))]
+        numbers = [of_tables] if len(of_tables) else []
+        for k, family in enumerate(own):
+            if family is not None:
+                parts.append(family.block(counts[k]))
+                numbers.append(rows[k])
+        return Blocks(parts, numbers)
 
     @cached_property
     def row_of(self) -> IntArray:
@@ -90,7 +130,8 @@ class Layout:
     @cached_property
     def untied(self) -> Layout:
         """The layout of the same tables in which every family has a place of its own."""
-        return Layout(self.dag, dict(zip(self.nodes, self.cardinalities, strict=True))) if self.tied else self
+        cardinalities = dict(zip(self.nodes, self.cardinalities, strict=True))
+        return Layout(self.dag, cardinalities, families=self.families) if self.tied else self
 
     def apart(self, flat: FloatArray) -> FloatArray:
         """Return the vector over `untied`: shared tables once for every family that has them."""
@@ -112,9 +153,9 @@ class Layout:
         return np.asarray(flat / self.row_sums(flat)[self.row_of], np.float64)
 
     def table(self, flat: FloatArray, name: str) -> FloatArray:
-        """Return one family's table [l, k] as a view of the flat vector."""
+        """Return one family's table [l, k] as a view of the flat vector; of another family its rows of parameters."""
         j = self.index[name]
-        width, count = self.cardinalities[j], self.configurations[j]
+        count, width = self.shapes[j]
         return flat[self.offsets[j] : self.offsets[j] + width * count].reshape(count, width)
 
     def split(self, flat: FloatArray) -> dict[str, FloatArray]:
@@ -136,7 +177,7 @@ class Layout:
                 table = np.asarray(tables[name], np.float64)
             except (TypeError, ValueError):
                 raise StructureError(f"{what} of {name!r} are not a table of numbers [l, k]") from None
-            shape = (self.configurations[j], self.cardinalities[j])
+            shape = self.shapes[j]
             if table.shape == (shape[1],) and shape[0] == 1:
                 table = table[None, :]
             if table.shape != shape:
@@ -150,3 +191,7 @@ class Layout:
                 first = self.nodes[self.offsets.index(self.offsets[j])]
                 raise StructureError(f"{what} of {first!r} and {name!r} differ; tied families share one table")
         return result
+
+
+def _starts(lengths: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -73,7 +73,7 @@ class Engine(ABC):
 
         It is where every cell is affine in them, as cells of tables are.
         """
-        return True
+        return all(family.is_affine for family in self.layout.families.values())
 
     @property
     def cost(self) -> float:

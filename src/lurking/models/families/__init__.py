@@ -1,0 +1,1 @@
+"""Families of distributions of one node given its parents, one file each."""

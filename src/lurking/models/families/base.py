@@ -1,0 +1,70 @@
+"""What every family of distributions of a node given its parents offers to layouts, engines and samplers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from lurking.expfam.base import Conjugate
+from lurking.types import FloatArray, IntArray
+
+
+class Cells(NamedTuple):
+    """Places at which the factor of one node is evaluated: k completed rows."""
+
+    configuration: IntArray
+    """(k,) parent configuration, row-major over the parents in listed order, first parent slowest."""
+    parents: IntArray
+    """(k, parents) state of each parent."""
+    state: IntArray
+    """(k,) state of the node; 0 for a node with values."""
+    value: FloatArray
+    """(k,) value of the node; 0 for a node with states."""
+
+
+class Family(ABC):
+    """p(node | parents, θ) = h(y) exp(cell), the cell being a function of the potentials of the node's own rows.
+
+    A cell is *affine* if it is φ·u(y, parents) for statistics u; then log_z is convex in φ and the posterior of θ given
+    completed rows is conjugate. Vectors over potentials and statistics of the node are flat, (rows · width,).
+
+    Attributes
+    ----------
+    name : what models and messages call the family.
+    is_affine : whether cells are affine in the potentials.
+    has_values : whether the node takes values (numbers, counts) rather than states.
+    """
+
+    name: str
+    is_affine: bool = True
+    has_values: bool = False
+
+    @abstractmethod
+    def shape(self, configurations: int) -> tuple[int, int]:
+        """Return the number of rows of parameters and the size of each, given that of parent configurations."""
+
+    @abstractmethod
+    def block(self, n_rows: int) -> Conjugate:
+        """Return the conjugate family of so many rows."""
+
+    @abstractmethod
+    def prior(self, n_rows: int) -> FloatArray:
+        """Return the natural hyperparameters λ of so many rows, flat."""
+
+    @abstractmethod
+    def start(self, n_rows: int, generator: np.random.Generator) -> FloatArray:
+        """Return η of parameters from which a climb may start, different for each draw, flat."""
+
+    @abstractmethod
+    def cells(self, potentials: FloatArray, cells: Cells) -> FloatArray:
+        """Return the cell at each place, (k,), without ln h(y)."""
+
+    @abstractmethod
+    def statistics(self, potentials: FloatArray, cells: Cells, masses: FloatArray) -> FloatArray:
+        """Return Σ_k masses_k ∂cell_k/∂φ, flat: for an affine cell the statistics of the rows."""
+
+    def log_base(self, values: FloatArray) -> FloatArray:
+        """Return ln h(y) of each value, (k,); 0 for missing ones (NaN)."""
+        return np.zeros(len(values))
