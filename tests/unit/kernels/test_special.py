@@ -127,3 +127,17 @@ def test_table_evidence_keeps_leading_axes(pseudo):
     expected = [[sum(exact_evidence([pseudo] * 3, row) for row in table) for table in pair] for pair in counts]
     assert table_evidence(pseudo, counts) == pytest.approx(np.asarray(expected), rel=1e-12)
     assert table_evidence(pseudo, np.zeros((2, 6, 3))).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_row_evidence_matches_its_twin_and_exact_fractions(seed):
+    pseudo, counts = drawn_rows(seed)
+    flat, log_gamma = pseudo.ravel(), gammaln(pseudo.ravel())
+    for row in range(len(counts)):
+        whole = pseudo[row].sum()
+        found = compiled.row_evidence(
+            flat, log_gamma, 3 * row, whole, math.lgamma(whole), counts.ravel(), 3 * row, 3 * row + 3
+        )
+        twin = dirichlet_evidence(pseudo[row], counts[row], [whole], counts[row].sum(keepdims=True))
+        assert found == pytest.approx(float(twin), rel=1e-12, abs=1e-13)
+        assert found == pytest.approx(exact_evidence(pseudo[row], counts[row]), rel=1e-12, abs=1e-13)
