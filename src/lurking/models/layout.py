@@ -51,9 +51,17 @@ class Layout:
         self.size: int = total
 
     @cached_property
+    def family_dimensions(self) -> tuple[int, ...]:
+        """Number of free parameters of each family, (r_j − 1) Π_{p ∈ pa(j)} r_p."""
+        return tuple((r - 1) * q for r, q in zip(self.cardinalities, self.configurations, strict=True))
+
+    @cached_property
     def dimension(self) -> int:
-        """Number of free parameters, d = Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p (beal-ghahramani-2006, eq. 23), j owners."""
-        return sum((self.cardinalities[j] - 1) * self.configurations[j] for j in self.owners)
+        """Number of free parameters, d = Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p (beal-ghahramani-2006, eq. 23), j owners.
+
+        Equal to `blocks.dimension`, but no vector is made, so that d of structures too large to fit is known as well.
+        """
+        return sum(self.family_dimensions[j] for j in self.owners)
 
     @cached_property
     def strides(self) -> tuple[dict[int, int], ...]:
