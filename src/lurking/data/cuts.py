@@ -22,9 +22,12 @@ import numpy as np
 from scipy.special import gammaln
 
 from lurking.data.intervals import class_codes
+from lurking.kernels.reference.special import dirichlet_evidence, log_rising
 from lurking.types import FloatArray, IntArray
 
 MOST_CANDIDATES = 256
+COUNTS_AT_ONCE = 1 << 20
+"""Counts of a target's states in classes that are evaluated together."""
 SAME_SHARE = 1e-9
 DIGITS_OF_A_FLOAT = 17
 DIGITS_OF_A_WIDTH = 6
@@ -189,16 +192,14 @@ def histogram_scores(edges: FloatArray, below: FloatArray, pseudo_count: float =
         density = -counts * (np.log(halves) + math.log(2.0))
     scores = np.full((len(edges), len(edges)), -np.inf)
     # A bin too narrow to have a width in floating point has no density either.
-    scores[first, last] = np.where(
-        halves > 0.0, gammaln(counts + pseudo_count) - gammaln(pseudo_count) + density, -np.inf
-    )
+    scores[first, last] = np.where(halves > 0.0, log_rising(np.asarray(pseudo_count), counts) + density, -np.inf)
     return scores
 
 
 def histogram_terms(n: float, n_cells: int, limit: int, pseudo_count: float = 1.0) -> FloatArray:
     """Return ln Γ(Kλ) − ln Γ(n + Kλ) − ln C(E−1, K−1) for K = 1 ... limit, shape (limit,)."""
-    strengths = pseudo_count * np.arange(1, limit + 1)
-    return np.asarray(gammaln(strengths) - gammaln(n + strengths) - log_ways(n_cells, limit))
+    strengths = np.asarray(pseudo_count * np.arange(1, limit + 1), np.float64)
+    return np.asarray(-log_rising(strengths, np.asarray(n)) - log_ways(n_cells, limit))
 
 
 def target_scores(below: FloatArray, pseudo_count: float = 1.0) -> FloatArray:
@@ -208,16 +209,18 @@ def target_scores(below: FloatArray, pseudo_count: float = 1.0) -> FloatArray:
     ln Γ(Cλ) − ln Γ(Σ_c n_c + Cλ) + Σ_c [ln Γ(n_c + λ) − ln Γ(λ)].
     """
     n_edges, n_states = below.shape
-    first, last = np.triu_indices(n_edges, k=1)
-    strength = pseudo_count * n_states
     totals = below.sum(axis=1)
-    evidence = gammaln(strength) - gammaln(totals[last] - totals[first] + strength)
-    # One state at a time: all at once would need E² C numbers. A state that never occurs adds nothing.
-    for state in np.flatnonzero(below[-1] > 0):
-        counts = below[last, state] - below[first, state]
-        evidence += gammaln(np.maximum(counts, 0.0) + pseudo_count) - gammaln(pseudo_count)
+    # A state that never occurs adds nothing.
+    occurring = below[:, below[-1] > 0]
     scores = np.full((n_edges, n_edges), -np.inf)
-    scores[first, last] = evidence
+    firsts, lasts = np.triu_indices(n_edges, k=1)
+    # Not all classes at once: that would need E² C numbers.
+    step = max(1, COUNTS_AT_ONCE // n_states)
+    for begin in range(0, len(firsts), step):
+        first, last = firsts[begin : begin + step], lasts[begin : begin + step]
+        counts = np.maximum(occurring[last] - occurring[first], 0.0)
+        sums = (totals[last] - totals[first])[:, None]
+        scores[first, last] = dirichlet_evidence(pseudo_count, counts, pseudo_count * n_states, sums)
     return scores
 
 

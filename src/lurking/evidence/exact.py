@@ -22,7 +22,7 @@ from lurking.evidence.base import Evidence, Kind
 from lurking.inference.engines.base import Engine
 from lurking.inference.problem import Problem
 from lurking.kernels.program import plain_slots
-from lurking.kernels.reference.special import log_rising
+from lurking.kernels.reference.special import dirichlet_evidence
 from lurking.learn.loop import Status
 from lurking.learn.options import FitOptions
 from lurking.runtime.executor import StopFlag
@@ -245,6 +245,5 @@ def _log_evidence(row_of: IntArray, positions: IntArray, base: FloatArray, table
     step = max(1, CHUNK // len(positions))
     for begin in range(0, len(tables), step):
         counts = tables.counts[begin : begin + step].astype(np.float64)
-        entries = log_rising(base[positions][None, :], counts).sum(axis=1)
-        result[begin : begin + step] = entries - log_rising(totals[None, :], counts @ member).sum(axis=1)
+        result[begin : begin + step] = dirichlet_evidence(base[positions], counts, totals, counts @ member)
     return result

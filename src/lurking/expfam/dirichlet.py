@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from lurking.expfam.base import Conjugate
-from lurking.kernels.reference.special import log_rising, stirling_rest
+from lurking.kernels.reference.special import dirichlet_evidence, stirling_rest
 from lurking.types import AnyArray, BoolArray, FloatArray, IntArray
 
 LARGE = 1e7
@@ -59,14 +59,8 @@ class Dirichlet(Conjugate):
         return np.repeat(rows, self.lengths, axis=-1)
 
     def log_evidence(self, prior: FloatArray, counts: FloatArray) -> float:
-        """Return D(λ, N), the log evidence of (possibly fractional) counts.
-
-        Σ_jl [lnΓ(λ_jl) − lnΓ(λ_jl + N_jl) + Σ_k lnΓ(λ_jlk + N_jlk) − lnΓ(λ_jlk)]
-        (beal-ghahramani-2006, eq. 5; chickering-heckerman-1996, eq. 5).
-        """
-        entries = log_rising(prior, counts)
-        rows = log_rising(self.row_sums(prior), self.row_sums(counts))
-        return float(entries.sum() - rows.sum())
+        """Return D(λ, N), the log evidence of (possibly fractional) counts; see `dirichlet_evidence`."""
+        return float(dirichlet_evidence(prior, counts, self.row_sums(prior), self.row_sums(counts)))
 
     def expected(self, h: FloatArray) -> FloatArray:
         """Return E[ln θ] = ψ(α_jlk) − ψ(Σ_k α_jlk), (P,) (beal-ghahramani-2006, eq. 60)."""

@@ -62,4 +62,4 @@ def covariates_of(dag: Dag) -> tuple[str, ...]:
 def conditional_dimension(layout: Layout, given: tuple[str, ...]) -> int:
     """Return the number of free parameters of the tables outside `given`; tables shared by tied families count once."""
     others = {layout.offsets[j]: j for j, name in enumerate(layout.nodes) if name not in given}
-    return sum((layout.cardinalities[j] - 1) * layout.configurations[j] for j in others.values())
+    return sum(layout.family_dimensions[j] for j in others.values())

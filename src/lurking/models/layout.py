@@ -68,14 +68,22 @@ class Layout:
         self.size: int = total
 
     @cached_property
-    def dimension(self) -> int:
-        """Number of free parameters, for tables d = Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p (beal-ghahramani-2006, eq. 23).
+    def family_dimensions(self) -> tuple[int, ...]:
+        """Number of free parameters of each family, for tables (r_j − 1) Π_{p ∈ pa(j)} r_p."""
+        return tuple(
+            (self.cardinalities[j] - 1) * self.configurations[j]
+            if name not in self.families
+            else self.families[name].block(self.shapes[j][0]).dimension
+            for j, name in enumerate(self.nodes)
+        )
 
-        j runs over the owners.
+    @cached_property
+    def dimension(self) -> int:
+        """Number of free parameters, d = Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p (beal-ghahramani-2006, eq. 23), j owners.
+
+        Equal to `blocks.dimension`, but no vector is made, so that d of structures too large to fit is known as well.
         """
-        if self.families:
-            return self.blocks.dimension
-        return sum((self.cardinalities[j] - 1) * self.configurations[j] for j in self.owners)
+        return sum(self.family_dimensions[j] for j in self.owners)
 
     @property
     def are_tables(self) -> bool:

@@ -101,8 +101,8 @@ class BDeuPrior(Prior):
 
     def pseudo_counts(self, layout: Layout, levels: Mapping[str, Sequence[Level]]) -> FloatArray:  # noqa: ARG002
         """Return ess divided by the size of each family's table."""
-        sizes = [r * q for r, q in zip(layout.cardinalities, layout.configurations, strict=True)]
-        return np.repeat(self.equivalent_sample_size / np.asarray(sizes, np.float64), sizes)
+        shapes = list(zip(layout.cardinalities, layout.configurations, strict=True))
+        return np.repeat([pseudo_count_of(self, r, q) for r, q in shapes], [r * q for r, q in shapes])
 
     def describe(self) -> dict[str, Any]:
         """Return the rule and its equivalent sample size."""
@@ -166,7 +166,7 @@ class CountsPrior(Prior):
 
 
 def pseudo_count_of(prior: SymmetricPrior | BDeuPrior, states: int, configurations: float) -> float:
-    """Return λ of a cell of a table with so many states and parent configurations."""
+    """Return λ of every entry of a table with `configurations` rows of `states` entries."""
     if isinstance(prior, BDeuPrior):
         return prior.equivalent_sample_size / (configurations * states)
     return float(prior.pseudo_count)

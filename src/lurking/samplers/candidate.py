@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from lurking.errors import OptionError
 from lurking.inference.problem import Problem
-from lurking.kernels.reference.special import log_rising
+from lurking.kernels.reference.special import dirichlet_evidence
 from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
@@ -208,7 +208,7 @@ class _SweepDensity:
         for begin in range(0, len(counts), step):
             some = counts[begin : begin + step]
             totals = np.add.reduceat(some, self.row_start[:-1], axis=1)
-            completed = log_rising(self.pseudo, some).sum(axis=1) - log_rising(self.totals, totals).sum(axis=1)
+            completed = dirichlet_evidence(self.pseudo, some, self.totals, totals)
             scores = some @ self.moved.T
             values[begin : begin + step] = logsumexp(scores, axis=1) - completed
             nearest[begin : begin + step] = scores.argmax(axis=1)

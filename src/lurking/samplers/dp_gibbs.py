@@ -214,20 +214,13 @@ class _Chain:
         rule: tuple[float, float] | float,
         generator: np.random.Generator,
     ) -> None:
-        from lurking.kernels.cpu.chains.dp_gibbs import Mixture
+        from lurking.kernels.cpu.chains.dp_gibbs import empty_mixture
 
         levels = [table[name].cardinality for name in table.columns]
+        offsets = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
         self.rule, self.generator = rule, generator
         self.alpha = rule if isinstance(rule, float) else rule[0] / rule[1]
-        self.mixture = Mixture(
-            codes=codes,
-            offsets=np.concatenate([[0], np.cumsum(levels)]).astype(np.int64),
-            pseudo=np.full(len(levels), pseudo),
-            slots=np.full(len(codes), -1, np.int64),
-            sizes=np.zeros(FIRST_SLOTS, np.int64),
-            counts=np.zeros((FIRST_SLOTS, sum(levels))),
-            totals=np.zeros((FIRST_SLOTS, len(levels))),
-        )
+        self.mixture = empty_mixture(codes, offsets, np.full(sum(levels), pseudo), FIRST_SLOTS)
 
     @property
     def n_states(self) -> int:

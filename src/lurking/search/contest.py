@@ -13,6 +13,7 @@ from lurking.graph.equivalence import cpdag
 from lurking.graph.model_class import model_class
 from lurking.graph.structure_priors import StructurePrior
 from lurking.learn.loop import Status
+from lurking.models.layout import Layout
 from lurking.models.prior import prior_of_every_structure
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import START, Outdone, Trial, around, posterior_over
@@ -21,7 +22,6 @@ from lurking.search.posterior import StructurePosterior
 from lurking.search.representatives import representative, turned_tables
 from lurking.search.structural_em import completion_of
 from lurking.search.summaries import best_summarised, summarised
-from lurking.search.surgery import dimension
 
 NEGLIGIBLE = 15.0
 """Nats below the structure that is kept at which one with more hidden variables needs no check of its summaries."""
@@ -56,7 +56,7 @@ class Contest:
     def dimension(self, dag: Dag) -> int:
         """Return the number of free parameters of a structure."""
         table = self.judge.table
-        return dimension(dag, {name: table[name].cardinality for name in table.columns})
+        return Layout(dag, {**{name: table[name].cardinality for name in table.columns}, **dag.hidden}).dimension
 
     def log_prior(self, dag: Dag) -> float:
         """Return ln p(m) up to a constant."""

@@ -15,7 +15,7 @@ from scipy.special import digamma, gammaln, xlogy
 
 from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
-from lurking.kernels.reference.special import log_rising
+from lurking.kernels.reference.special import table_evidence
 from lurking.models.prior import Prior, prior_of_every_structure, pseudo_count_of
 from lurking.search.families import Family, OneByOne
 from lurking.types import FloatArray
@@ -100,8 +100,7 @@ class ExpectedScores(OneByOne):
             per_row = float(gammaln(states * pseudo) - states * gammaln(pseudo))
             empty = -states * pseudo * math.log(states)
             return _best_log_likelihood(added) + configurations * per_row + n_empty * empty
-        rows = log_rising(np.full(len(counts), states * pseudo), counts.sum(axis=1))
-        return float(log_rising(np.full(counts.shape, pseudo), counts).sum() - rows.sum())
+        return float(table_evidence(pseudo, counts))
 
 
 def _best_log_likelihood(counts: FloatArray) -> float:

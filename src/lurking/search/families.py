@@ -18,7 +18,7 @@ from lurking.data.table import Table
 from lurking.errors import DataError, OptionError, StructureError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.inference.problem import check_columns
-from lurking.models.prior import BDeuPrior, Prior, SymmetricPrior, prior_of_every_structure
+from lurking.models.prior import BDeuPrior, Prior, SymmetricPrior, prior_of_every_structure, pseudo_count_of
 from lurking.runtime.memory import in_words, is_affordable
 from lurking.types import AnyArray, FloatArray, IntArray
 
@@ -192,7 +192,10 @@ class FamilyScores:
         if states * int(sizes.max()) > MOST_CELLS:
             raise TooLarge(f"the states of {self._variables[node]!r} and of a parent are too many to count; merge some")
         of_family = configurations * sizes
-        alphas = self._pseudo_counts(of_family, states)
+        # α = 0 is the log-likelihood, which has no prior.
+        alphas = np.zeros(len(candidates))
+        if self._prior is not None:
+            alphas[:] = [pseudo_count_of(self._prior, states, count) for count in of_family.tolist()]
         values = np.empty(len(candidates))
         additions_into(self._codes, self._sizes, self._weights, keys, n_keys, node, candidates, alphas, values)
         with self._counting:
@@ -200,12 +203,6 @@ class FamilyScores:
         if self._score == "bic":
             values -= 0.5 * math.log(self._n) * (states - 1.0) * of_family
         return values
-
-    def _pseudo_counts(self, configurations: FloatArray, states: int) -> FloatArray:
-        """Return λ of a cell for families with so many parent configurations, (m,); 0 stands for no prior."""
-        if isinstance(self._prior, BDeuPrior):
-            return np.asarray(self._prior.equivalent_sample_size / (configurations * states))
-        return np.full(len(configurations), 0.0 if self._prior is None else self._prior.pseudo_count)
 
     def _parent_keys(self, parents: tuple[int, ...]) -> tuple[IntArray, int]:
         """Return one number for each row that tells the configurations of the parents apart, and their bound."""

@@ -13,6 +13,7 @@ import numpy as np
 from lurking.data.table import Table
 from lurking.errors import StructureError
 from lurking.graph.dag import Dag
+from lurking.models.layout import Layout
 from lurking.runtime.executor import StopFlag
 from lurking.search import surgery
 from lurking.search.constraints import Constraints
@@ -156,7 +157,7 @@ class Proposer:
             self.constraints.extended(whole).check(whole)
         except StructureError:
             return None
-        if surgery.dimension(whole, self.cardinalities) > self.most_parameters:
+        if Layout(whole, {**self.cardinalities, **whole.hidden}).dimension > self.most_parameters:
             return None
         return Proposal(whole, proposal.source, proposal.invented)
 

@@ -22,7 +22,7 @@ from lurking.errors import LurkingWarning
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.structure_priors import StructurePrior
-from lurking.kernels.reference.special import log_rising
+from lurking.kernels.reference.special import table_evidence
 from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import Invented, Trial
@@ -124,9 +124,7 @@ class SetAside:
             if prior is None:
                 total -= 0.5 * (states - 1) * math.log(self.whole.n) if states > 1 else 0.0
                 continue
-            pseudo = pseudo_count_of(prior, states, 1.0)
-            total += float(log_rising(np.asarray(pseudo), np.asarray(n)))
-            total -= float(log_rising(np.asarray(states * pseudo), np.asarray(n)))
+            total += float(table_evidence(pseudo_count_of(prior, states, 1.0), n * np.eye(1, states)))
         return total
 
     def searched(self, found: Searched, prior: SymmetricPrior | BDeuPrior | None) -> Searched:

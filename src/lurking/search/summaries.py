@@ -21,7 +21,7 @@ from scipy.special import stirling2
 
 from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
-from lurking.kernels.reference.special import log_rising
+from lurking.kernels.reference.special import table_evidence
 from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.runtime.executor import StopFlag
 from lurking.search.constraints import Constraints
@@ -228,10 +228,8 @@ def best_grouping(
         return -math.inf, groups, counts
 
     def value(rows: FloatArray, n_groups: int) -> FloatArray:
-        """Return Σ over the rows of ln p(counts of a row), (…,) of rows (…, other parents, states)."""
-        pseudo = pseudo_count_of(prior, width, n_groups * n_others)
-        totals = log_rising(np.full(rows.shape[:-1], width * pseudo), rows.sum(axis=-1))
-        return np.asarray((log_rising(np.full(rows.shape, pseudo), rows).sum(axis=-1) - totals).sum(axis=-1))
+        """Return the log evidence of tables (…, other parents, states), (…,)."""
+        return table_evidence(pseudo_count_of(prior, width, n_groups * n_others), rows)
 
     plain = float(value(cells, n_states).sum())
     best, best_groups, best_cells = -math.inf, groups, cells

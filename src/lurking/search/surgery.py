@@ -160,15 +160,3 @@ def without_hidden(dag: Dag, name: str) -> Dag:
     edges = [pair for pair in dag.edges if name not in pair]
     hidden = {other: states for other, states in dag.hidden.items() if other != name}
     return Dag([node for node in dag.nodes if node != name], edges, hidden)
-
-
-def dimension(dag: Dag, cardinalities: dict[str, int]) -> int:
-    """Return the number of free parameters, Σ_j (r_j − 1) Π_{p ∈ pa(j)} r_p."""
-    sizes = {**cardinalities, **dag.hidden}
-    total = 0
-    for node in dag.nodes:
-        configurations = 1
-        for parent in dag.parents(node):
-            configurations *= sizes[parent]
-        total += (sizes[node] - 1) * configurations
-    return total

@@ -346,6 +346,13 @@ def test_unseen_states_of_a_target_count_as_possible():
     assert target_scores(counts)[0, 2] == pytest.approx(expected, rel=1e-12)
 
 
+def test_target_scores_in_pieces_match_those_in_one_go(monkeypatch):
+    below = np.cumsum(np.random.default_rng(0).poisson(2.0, (9, 3)), axis=0).astype(float)
+    whole = target_scores(below)
+    monkeypatch.setattr("lurking.data.cuts.COUNTS_AT_ONCE", 12)
+    assert np.array_equal(target_scores(below), whole)
+
+
 def test_many_distinct_numbers_are_thinned_evenly():
     weights = np.random.default_rng(0).gamma(1.0, 1.0, 5000)
     boundaries = candidate_boundaries(weights)

@@ -2,13 +2,14 @@
 
 import math
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.special import digamma, gammaln
 
 from lurking.kernels.cpu import special as compiled
-from lurking.kernels.reference.special import log_rising
+from lurking.kernels.reference.special import dirichlet_evidence, log_rising, table_evidence
 
 GRID = np.concatenate([np.logspace(-8, 8, 1601), [1.0, 2.0, 9.999999, 10.0, 30.0, 0.5, 1.4616321449683623]])
 
@@ -88,3 +89,55 @@ def test_log_rising_broadcasts():
     result = log_rising(np.asarray([[1.0], [1e6]]), np.asarray([0.0, 2.0, 3.0]))
     assert result.shape == (2, 3)
     assert result[0] == pytest.approx([0.0, math.log(2), math.log(6)], rel=1e-14)
+
+
+PSEUDO_COUNTS = [1e-6, 1e-3, 0.5, 1.0, 31.0, 1e3, 1e6]
+
+
+def exact_evidence(pseudo, counts):
+    """Return D(λ, N) of one row of whole counts by exact fractions: Π_k λ_k (λ_k + 1) … / [λ (λ + 1) …], λ = Σ λ_k."""
+
+    def rising(base, count):
+        return math.prod((base + i for i in range(int(count))), start=Fraction(1))
+
+    bases = [Fraction(value) for value in pseudo]
+    value = math.prod(rising(base, count) for base, count in zip(bases, counts, strict=True))
+    value /= rising(sum(bases), sum(counts))
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+def drawn_rows(seed):
+    """Return random pseudo-counts from 1e-6 to 1e6 and whole counts, some of them 0, of a table (6, 3)."""
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(0, 9, (6, 3)) * generator.integers(0, 2, (6, 3))
+    return 10.0 ** generator.uniform(-6, 6, (6, 3)), counts.astype(float)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_dirichlet_evidence_matches_exact_fractions(seed):
+    pseudo, counts = drawn_rows(seed)
+    expected = [exact_evidence(*row) for row in zip(pseudo, counts, strict=True)]
+    found = dirichlet_evidence(pseudo, counts, pseudo.sum(axis=1)[:, None], counts.sum(axis=1)[:, None])
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("pseudo", PSEUDO_COUNTS)
+def test_table_evidence_keeps_leading_axes(pseudo):
+    counts = np.stack([drawn_rows(seed)[1] for seed in range(4)]).reshape(2, 2, 6, 3)
+    expected = [[sum(exact_evidence([pseudo] * 3, row) for row in table) for table in pair] for pair in counts]
+    assert table_evidence(pseudo, counts) == pytest.approx(np.asarray(expected), rel=1e-12)
+    assert table_evidence(pseudo, np.zeros((2, 6, 3))).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_row_evidence_matches_its_twin_and_exact_fractions(seed):
+    pseudo, counts = drawn_rows(seed)
+    flat, log_gamma = pseudo.ravel(), gammaln(pseudo.ravel())
+    for row in range(len(counts)):
+        whole = pseudo[row].sum()
+        found = compiled.row_evidence(
+            flat, log_gamma, 3 * row, whole, math.lgamma(whole), counts.ravel(), 3 * row, 3 * row + 3
+        )
+        twin = dirichlet_evidence(pseudo[row], counts[row], [whole], counts[row].sum(keepdims=True))
+        assert found == pytest.approx(float(twin), rel=1e-12, abs=1e-13)
+        assert found == pytest.approx(exact_evidence(pseudo[row], counts[row]), rel=1e-12, abs=1e-13)

@@ -18,7 +18,8 @@ def test_sizes(layout):
     assert layout.configurations == (1, 2, 6)
     assert layout.offsets == (0, 2, 8)
     assert layout.size == 20
-    assert layout.dimension == 1 + 2 * 2 + 6 * 1
+    assert layout.family_dimensions == (1, 2 * 2, 6 * 1)
+    assert layout.dimension == layout.blocks.dimension == 1 + 2 * 2 + 6 * 1
 
 
 def test_first_parent_is_slowest(layout):

@@ -9,6 +9,7 @@ import lurking as lk
 from lurking.errors import LurkingError, PriorError, StructureError
 from lurking.inference.network import Network
 from lurking.models.layout import Layout
+from lurking.models.prior import pseudo_count_of
 
 CARDS = {"a": 2, "b": 3, "c": 2}
 LEVELS = {"a": (0, 1), "b": ("x", "y", "z"), "c": (0, 1)}
@@ -45,6 +46,13 @@ def test_bdeu_spreads_the_sample_size_over_each_table(layout):
     assert np.all(tables["a"] == 6.0)
     assert np.all(tables["b"] == 2.0)
     assert np.all(tables["c"] == 1.0)
+
+
+@pytest.mark.parametrize("prior", [lk.Prior.symmetric(0.3), lk.Prior.jeffreys(), lk.Prior.bdeu(0.7)])
+def test_pseudo_count_of_one_table_matches_the_flat_vector(layout, prior):
+    tables = layout.split(prior.pseudo_counts(layout, LEVELS))
+    for rows, table in zip(layout.configurations, tables.values(), strict=True):
+        assert np.all(table == pseudo_count_of(prior, table.shape[1], rows))
 
 
 def test_a_number_is_a_symmetric_prior():

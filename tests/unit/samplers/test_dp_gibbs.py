@@ -10,7 +10,7 @@ from scipy.stats import chi2, ks_2samp
 
 import lurking as lk
 from lurking.errors import DataError, LurkingWarning, OptionError, TooLarge
-from lurking.kernels.cpu.chains.dp_gibbs import Mixture, log_joint, log_predictive, sweep
+from lurking.kernels.cpu.chains.dp_gibbs import empty_mixture, log_joint, log_predictive, sweep
 from lurking.kernels.reference import dp_gibbs as reference
 from lurking.samplers import dp_gibbs
 from lurking.samplers.dp_gibbs import drawn_concentration
@@ -26,15 +26,8 @@ SIZES, PSEUDO = (2, 2, 3), (0.8, 0.8, 0.8)
 def mixture_of(states, slots=8):
     """Return the kernel's counts of a partition; −1 is a case in no state."""
     offsets = np.asarray([0, 2, 4, 7])
-    mixture = Mixture(
-        codes=np.ascontiguousarray(CASES, np.int32),
-        offsets=offsets,
-        pseudo=np.asarray(PSEUDO),
-        slots=np.asarray(states, np.int64),
-        sizes=np.zeros(slots, np.int64),
-        counts=np.zeros((slots, 7)),
-        totals=np.zeros((slots, 3)),
-    )
+    mixture = empty_mixture(np.ascontiguousarray(CASES, np.int32), offsets, np.repeat(PSEUDO, SIZES), slots)
+    mixture.slots[:] = states
     for case, state in enumerate(states):
         if state >= 0:
             mixture.sizes[state] += 1

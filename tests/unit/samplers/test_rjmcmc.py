@@ -11,9 +11,9 @@ from scipy.stats import chi2
 import lurking as lk
 from lurking.errors import OptionError, StructureError
 from lurking.expfam.dirichlet import Dirichlet
-from lurking.models.prior import Prior
+from lurking.models.prior import Prior, pseudo_count_of
 from lurking.samplers.jumps.allocation import drawn_tables, log_deal
-from lurking.samplers.jumps.cells import completable_rows, pseudo_count
+from lurking.samplers.jumps.cells import completable_rows
 from lurking.samplers.jumps.rjmcmc import JumpChain, Space, log_density
 
 LEVELS = dict.fromkeys("abc", (0, 1))
@@ -78,7 +78,8 @@ def log_ratio_with_parameters(completed, prior, before, after):
             counts = completed.table(*family)
             states = completed.cells.cardinalities[family[0]]
             rows = np.arange(0, len(counts) + 1, states)
-            proposal = Dirichlet(rows).log_density(counts + pseudo_count(prior, len(counts)), log_theta)
+            pseudo = pseudo_count_of(prior, states, len(counts) // states)
+            proposal = Dirichlet(rows).log_density(counts + pseudo, log_theta)
             result += sign * (log_density(log_theta, prior, states) + float(counts @ log_theta) - proposal)
     return result
 

@@ -1,6 +1,7 @@
 """Structures with one hidden variable more."""
 
 import lurking as lk
+from lurking.models.layout import Layout
 from lurking.search import surgery
 
 SIX = lk.Dag.parse("x1 x2 x3 -> y1 y2 y3; y1 -> y2 y3; y2 -> y3")
@@ -9,8 +10,8 @@ BINARY = dict.fromkeys(SIX.nodes, 2)
 
 def test_fifty_nine_parameters_become_seventeen():
     made = surgery.with_hidden_parent(SIX, ["y1", "y2", "y3"], "h")
-    assert surgery.dimension(SIX, BINARY) == 59
-    assert surgery.dimension(made, BINARY) == 17
+    assert Layout(SIX, BINARY).dimension == 59
+    assert Layout(made, {**BINARY, "h": 2}).dimension == 17
     assert made.same_structure(lk.Dag.parse("x1 x2 x3 -> h; h[2] -> y1 y2 y3"))
 
 

@@ -42,8 +42,7 @@ class Component:
     @cached_property
     def dimension(self) -> int:
         """Number of free parameters of the families."""
-        layout = self.layout
-        return sum((layout.cardinalities[j] - 1) * layout.configurations[j] for j in self.families)
+        return sum(self.layout.family_dimensions[j] for j in self.families)
 
     @cached_property
     def bound(self) -> int:
@@ -110,7 +109,7 @@ class Part:
         total = 0
         for j in (j for component in self.components for j in component.families):
             if self.layout.offsets[j] not in result:
-                count = (self.layout.cardinalities[j] - 1) * self.layout.configurations[j]
+                count = self.layout.family_dimensions[j]
                 result[self.layout.offsets[j]] = slice(total, total + count)
                 total += count
         return result
@@ -188,8 +187,7 @@ def parts_of(layout: Layout) -> tuple[int, list[Part]]:
     parts: dict[int, list[Component]] = {}
     for place, component in enumerate(components):
         parts.setdefault(sharing.leader(place), []).append(component)
-    free = [(layout.cardinalities[j] - 1) * layout.configurations[j] for j in range(len(layout.nodes))]
-    alone = sum(free[j] for j in layout.owners if layout.offsets[j] not in meets)
+    alone = sum(layout.family_dimensions[j] for j in layout.owners if layout.offsets[j] not in meets)
     return alone, [Part(layout, tuple(some)) for some in parts.values()]
 
 

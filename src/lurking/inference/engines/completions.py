@@ -185,7 +185,7 @@ def completions(codes: CodeArray, is_open: BoolArray, cardinalities: Sequence[in
     masks, group = np.unique(is_open, axis=0, return_inverse=True)
     for k, mask in enumerate(masks):
         own, free = np.flatnonzero(group.reshape(-1) == k), np.flatnonzero(mask)
-        states = np.indices([cardinalities[v] for v in free]).reshape(len(free), -1)
+        states = np.indices([cardinalities[int(v)] for v in free]).reshape(len(free), -1)
         count = states.shape[1] if len(free) else 1
         whole = np.repeat(np.maximum(codes[own], 0).astype(np.int64), count, axis=0)
         if len(free):

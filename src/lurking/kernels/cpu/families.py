@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numba import njit
 
-from lurking.kernels.cpu.special import log_rising
+from lurking.kernels.cpu.special import row_evidence
 from lurking.types import AnyArray, FloatArray, IntArray
 
 DENSE_CELLS_PER_ROW = 4
@@ -69,28 +69,33 @@ def sort_by_key(keys: IntArray, order: IntArray, begins: IntArray) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _value_of_row(counts: FloatArray, begin: int, cardinality: int, alpha: float, of_alpha: FloatArray) -> float:
-    """Return what one table row counts[begin : begin + cardinality] scores; α = 0 asks for the log-likelihood.
+def _value_of_row(counts: FloatArray, begin: int, of_alpha: tuple[FloatArray, FloatArray, float, float]) -> float:
+    """Return the score of one table row counts[begin : begin + r]: its log evidence, or for α = 0 its log-likelihood.
 
-    `of_alpha` has ln Γ(α) and ln Γ(r α).
+    `of_alpha` = (α of each of the r entries, their lnΓ(α), r α, lnΓ(r α)).
     """
-    total = 0.0
-    value = 0.0
-    for cell in range(begin, begin + cardinality):
+    pseudo, log_gamma_pseudo, row_pseudo, log_gamma_row = of_alpha
+    end = begin + pseudo.shape[0]
+    if row_pseudo > 0.0:
+        return row_evidence(pseudo, log_gamma_pseudo, 0, row_pseudo, log_gamma_row, counts, begin, end)
+    total, value = 0.0, 0.0
+    for cell in range(begin, end):
         count = counts[cell]
         if count > 0.0:
             total += count
-            if alpha > 0.0:
-                value += log_rising(alpha, of_alpha[0], count, math.lgamma(alpha + count))
-            else:
-                value += count * math.log(count)
+            value += count * math.log(count)
     if total > 0.0:
-        if alpha > 0.0:
-            whole = alpha * cardinality
-            value -= log_rising(whole, of_alpha[1], total, math.lgamma(whole + total))
-        else:
-            value -= total * math.log(total)
+        value -= total * math.log(total)
     return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _of_alpha(alpha: float, cardinality: int) -> tuple[FloatArray, FloatArray, float, float]:
+    """Return what `_value_of_row` needs to know of α, zeros for α = 0."""
+    if alpha > 0.0:
+        entries = np.full(cardinality, math.lgamma(alpha))
+        return np.full(cardinality, alpha), entries, alpha * cardinality, math.lgamma(alpha * cardinality)
+    return np.zeros(cardinality), np.zeros(cardinality), 0.0, 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -124,8 +129,7 @@ def _grouped_value(
     states: AnyArray,
     n_states: int,
     weights: FloatArray,
-    alpha: float,
-    of_alpha: FloatArray,
+    of_alpha: tuple[FloatArray, FloatArray, float, float],
 ) -> float:
     """Return the score of one candidate from rows sorted by key: one table (n_states, cardinality) for each group."""
     counts = np.zeros(n_states * cardinality)
@@ -141,7 +145,7 @@ def _grouped_value(
             row = order[place]
             state = int(states[row]) if n_states > 1 else 0
             if is_touched[state]:
-                value += _value_of_row(counts, state * cardinality, cardinality, alpha, of_alpha)
+                value += _value_of_row(counts, state * cardinality, of_alpha)
                 counts[state * cardinality : (state + 1) * cardinality] = 0.0
                 is_touched[state] = False
     return value
@@ -172,14 +176,11 @@ def additions_into(
     for row in range(n_rows):
         cells[row] = keys[row] * cardinality + of_child[row]
     order, begins = np.empty(0, np.int64), np.empty(0, np.int64)
-    of_alpha = np.zeros(2)
     for c in range(len(candidates)):
         candidate = candidates[c]
         n_states = 1 if candidate < 0 else cardinalities[candidate]
         states = codes[max(candidate, 0)]
-        alpha = alphas[c]
-        if alpha > 0.0:
-            of_alpha[0], of_alpha[1] = math.lgamma(alpha), math.lgamma(alpha * cardinality)
+        of_alpha = _of_alpha(alphas[c], cardinality)
         size = n_cells * n_states
         if size <= max(DENSE_CELLS_PER_ROW * n_rows, DENSE_CELLS):
             # A candidate that is none has one state: whatever column stands in for it is multiplied by 0.
@@ -187,10 +188,10 @@ def additions_into(
             _count_into(cells, states, n_cells if n_states > 1 else 0, weights, counts)
             value = 0.0
             for begin in range(0, size, cardinality):
-                value += _value_of_row(counts, begin, cardinality, alpha, of_alpha)
+                value += _value_of_row(counts, begin, of_alpha)
             values[c] = value
         else:
             if len(begins) == 0:
                 order, begins = np.empty(n_rows, np.int64), np.empty(n_keys + 1, np.int64)
                 sort_by_key(keys, order, begins)
-            values[c] = _grouped_value(order, begins, of_child, cardinality, states, n_states, weights, alpha, of_alpha)
+            values[c] = _grouped_value(order, begins, of_child, cardinality, states, n_states, weights, of_alpha)

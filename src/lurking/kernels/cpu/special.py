@@ -1,10 +1,12 @@
-"""ln Γ and ψ together: one logarithm and one division serve both."""
+"""ln Γ and ψ together, with one logarithm and one division for both, and the Dirichlet evidence of one table row."""
 
 from __future__ import annotations
 
 import math
 
 from numba import njit
+
+from lurking.types import FloatArray
 
 STABLE_FROM = 30.0
 HALF_LOG_TWO_PI = 0.9189385332046727418
@@ -88,3 +90,33 @@ def log_rising(base: float, log_gamma_base: float, increment: float, log_gamma_s
         - increment
         + (_stirling_tail(total) - _stirling_tail(base))
     )
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def row_evidence(
+    pseudo: FloatArray,
+    log_gamma_pseudo: FloatArray,
+    first: int,
+    row_pseudo: float,
+    log_gamma_row: float,
+    counts: FloatArray,
+    begin: int,
+    end: int,
+) -> float:
+    """Return D(λ, N) of one table row with counts N = counts[begin:end], all ≥ 0.
+
+    D(λ, N) = Σ_k [lnΓ(λ_k + N_k) − lnΓ(λ_k)] − [lnΓ(λ + Σ N) − lnΓ(λ)], λ = Σ λ_k = `row_pseudo`,
+
+    where λ_k are the entries of `pseudo` from `first` on, and `log_gamma_pseudo` and `log_gamma_row` are the lnΓ of λ_k
+    and λ. The twin of `lurking.kernels.reference.special.dirichlet_evidence`.
+    """
+    value, total = 0.0, 0.0
+    for q in range(begin, end):
+        count = counts[q]
+        if count > 0.0:
+            k = first + q - begin
+            total += count
+            value += log_rising(pseudo[k], log_gamma_pseudo[k], count, math.lgamma(pseudo[k] + count))
+    if total > 0.0:
+        value -= log_rising(row_pseudo, log_gamma_row, total, math.lgamma(row_pseudo + total))
+    return value

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lurking.kernels.program import Program, plain_slots
-from lurking.kernels.reference.special import log_rising
+from lurking.kernels.reference.special import dirichlet_evidence
 from lurking.types import FloatArray, IntArray
 
 
@@ -36,8 +36,7 @@ def counts_of(program: Program, rows: Sequence[IntArray], states: Sequence[int])
 def log_joint(program: Program, pseudo: FloatArray, counts: FloatArray) -> float:
     """Return D(λ, N), ln p(s, y|m) of the active table rows (chickering-heckerman-1996, eq. 5)."""
     begin = program.row_start[:-1]
-    rows = log_rising(np.add.reduceat(pseudo, begin), np.add.reduceat(counts, begin))
-    return float(log_rising(pseudo, counts).sum() - rows.sum())
+    return float(dirichlet_evidence(pseudo, counts, np.add.reduceat(pseudo, begin), np.add.reduceat(counts, begin)))
 
 
 def conditional(

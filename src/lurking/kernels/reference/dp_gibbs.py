@@ -7,6 +7,7 @@ from math import lgamma, log
 
 import numpy as np
 
+from lurking.kernels.reference.special import table_evidence
 from lurking.types import CodeArray, FloatArray
 
 
@@ -30,9 +31,8 @@ def log_joint(
         result += log(concentration) + lgamma(int((z == k).sum()))
         for c, (count, weight) in enumerate(zip(levels, pseudo, strict=True)):
             column = codes[z == k, c]
-            counts = np.bincount(column[column >= 0], minlength=count)
-            result += lgamma(count * weight) - lgamma(count * weight + counts.sum())
-            result += sum(lgamma(weight + own) - lgamma(weight) for own in counts)
+            counts = np.bincount(column[column >= 0], minlength=count).astype(np.float64)
+            result += float(table_evidence(weight, counts[None, :]))
     return result
 
 

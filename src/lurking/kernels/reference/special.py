@@ -1,4 +1,4 @@
-"""Gamma-function differences that keep their digits for very large and very small pseudo-counts."""
+"""Gamma-function differences that keep their digits, and the Dirichlet evidence of counts made of them."""
 
 from __future__ import annotations
 
@@ -44,3 +44,25 @@ def log_rising(base: FloatArray, increment: FloatArray) -> FloatArray:
             x * np.log(a) + (a + x - 0.5) * np.log1p(x / a) - x + (_stirling_tail(a + x) - _stirling_tail(a))
         )
     return np.where(increment == 0.0, 0.0, result)
+
+
+def dirichlet_evidence(
+    pseudo: FloatArray | float, counts: FloatArray, row_pseudo: FloatArray | float, row_counts: FloatArray
+) -> FloatArray:
+    """Return D(λ, N), the log evidence of (possibly fractional) counts under Dirichlet rows, (…,).
+
+    D(λ, N) = Σ_lk [lnΓ(λ_lk + N_lk) − lnΓ(λ_lk)] − Σ_l [lnΓ(λ_l + N_l) − lnΓ(λ_l)]
+    (beal-ghahramani-2006, eq. 5; chickering-heckerman-1996, eq. 5).
+
+    `pseudo` and `counts` (…, P) contain the entries of all rows, `row_pseudo` and `row_counts` (…, R) the row sums.
+    Pseudo-counts may have fewer axes than counts, and entries without counts may be omitted.
+    """
+    entries = log_rising(np.asarray(pseudo), counts).sum(axis=-1)
+    return np.asarray(entries - log_rising(np.asarray(row_pseudo), row_counts).sum(axis=-1))
+
+
+def table_evidence(pseudo: float, counts: FloatArray) -> FloatArray:
+    """Return D(λ, N) of tables (…, R, r) with the same λ in every entry, (…,)."""
+    *leading, rows, states = counts.shape
+    entries = counts.reshape(*leading, rows * states)
+    return dirichlet_evidence(pseudo, entries, states * pseudo, counts.sum(axis=-1))

@@ -15,7 +15,7 @@ import numpy as np
 
 from lurking.data.table import Table
 from lurking.errors import FractionalWeights, TooLarge
-from lurking.models.prior import BDeuPrior, SymmetricPrior
+from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.runtime.memory import count_in_words
 from lurking.types import AnyArray, CodeArray, FloatArray, IntArray
 
@@ -41,11 +41,6 @@ def completable_rows(table: Table, nodes: Sequence[str], *, likelihood: bool) ->
     for k, name in enumerate(columns):
         codes[:, nodes.index(name)] = patterns.codes[counted, k]
     return codes, patterns.weights[counted]
-
-
-def pseudo_count(prior: SymmetricPrior | BDeuPrior, size: int) -> float:
-    """Return λ of every entry of a table of `size` entries."""
-    return prior.equivalent_sample_size / size if isinstance(prior, BDeuPrior) else prior.pseudo_count
 
 
 @final
@@ -187,7 +182,8 @@ class Completed:
             finer = np.empty_like(keys)
             n_keys = refine_into(keys, n_keys, self._codes[parent], self.cells.cardinalities[parent], finer)
             keys = finer
-        alpha = np.asarray([pseudo_count(self._prior, self.cells.size(node, parents))])
+        states = self.cells.cardinalities[node]
+        alpha = np.asarray([pseudo_count_of(self._prior, states, self.cells.size(node, parents) // states)])
         value, nobody = np.empty(1), np.asarray([-1], np.int64)
         additions_into(self._codes, self._sizes, self._weights, keys, n_keys, node, nobody, alpha, value)
         return float(value[0])

@@ -33,10 +33,10 @@ from scipy.special import gammaln
 from lurking.errors import OptionError
 from lurking.graph.dag import Dag
 from lurking.graph.moves import ArcSet
-from lurking.models.prior import BDeuPrior, SymmetricPrior
+from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.runtime.checks import is_number
 from lurking.samplers.jumps.allocation import Families, cases_of, deal, drawn_tables, launch, log_deal
-from lurking.samplers.jumps.cells import Cells, Completed, pseudo_count, sums_at
+from lurking.samplers.jumps.cells import Cells, Completed, sums_at
 from lurking.samplers.jumps.splitting import Auxiliary, HiddenTables, draw_auxiliary, merge, split
 from lurking.types import BoolArray, CodeArray, FloatArray, IntArray
 
@@ -353,6 +353,6 @@ class JumpChain:
 
 def log_density(log_theta: FloatArray, prior: SymmetricPrior | BDeuPrior, states: int) -> float:
     """Return ln p(θ) of one family's table: rows of `states` entries from Dir(λ)."""
-    pseudo = pseudo_count(prior, log_theta.size)
+    pseudo = pseudo_count_of(prior, states, log_theta.size // states)
     constant = float(gammaln(states * pseudo)) - states * float(gammaln(pseudo))
     return log_theta.size // states * constant + (pseudo - 1.0) * float(log_theta.sum())

@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from lurking.kernels.cpu.enumeration import TINY, cells_of_row, group_rows
-from lurking.kernels.cpu.special import log_rising
+from lurking.kernels.cpu.special import row_evidence
 from lurking.kernels.program import Program
 from lurking.types import FloatArray, IntArray
 
@@ -36,12 +37,18 @@ class Tally(NamedTuple):
     Counts are kept apart from λ: they are whole numbers, and taking a row out and putting it back leaves no rounding.
     """
 
+    row_start: IntArray
+    """(R + 1,) first potential of each table row, with a closing entry."""
     row_of: IntArray
     """(Q,) table row of each potential."""
     pseudo: FloatArray
     """(Q,) λ_jlk."""
     row_pseudo: FloatArray
     """(R,) λ_jl."""
+    log_gamma_pseudo: FloatArray
+    """(Q,) lnΓ(λ_jlk)."""
+    log_gamma_row: FloatArray
+    """(R,) lnΓ(λ_jl)."""
     counts: FloatArray
     """(Q,) N_jlk."""
     row_counts: FloatArray
@@ -51,10 +58,14 @@ class Tally(NamedTuple):
 def empty_completion(program: Program, pseudo: FloatArray) -> tuple[Tally, StateArray]:
     """Return the tally of complete families alone and joint states (copies,), none of which has entered it."""
     begin = program.row_start[:-1]
+    row_pseudo = np.add.reduceat(pseudo, begin)
     tally = Tally(
+        row_start=program.row_start,
         row_of=np.repeat(np.arange(len(begin)), np.diff(program.row_start)),
         pseudo=np.ascontiguousarray(pseudo),
-        row_pseudo=np.add.reduceat(pseudo, begin),
+        row_pseudo=row_pseudo,
+        log_gamma_pseudo=gammaln(pseudo),
+        log_gamma_row=gammaln(row_pseudo),
         counts=program.counts.copy(),
         row_counts=np.add.reduceat(program.counts, begin),
     )
@@ -160,21 +171,15 @@ def sweep(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rising(base: float, increment: float) -> float:
-    """Return ln Γ(base + increment) − ln Γ(base)."""
-    if increment == 0.0:
-        return 0.0
-    return float(log_rising(base, math.lgamma(base), increment, math.lgamma(base + increment)))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def log_joint(tally: Tally) -> float:
-    """Return D(λ, N), ln p(s, y|m) without inactive table rows; the twin of `lurking.expfam.dirichlet.log_evidence`."""
+    """Return D(λ, N), ln p(s, y|m) without inactive table rows."""
     result = 0.0
-    for q in range(tally.counts.shape[0]):
-        result += _rising(tally.pseudo[q], tally.counts[q])
-    for row in range(tally.row_counts.shape[0]):
-        result -= _rising(tally.row_pseudo[row], tally.row_counts[row])
+    for row in range(tally.row_pseudo.shape[0]):
+        begin, end = tally.row_start[row], tally.row_start[row + 1]
+        row_pseudo, log_gamma_row = tally.row_pseudo[row], tally.log_gamma_row[row]
+        result += row_evidence(
+            tally.pseudo, tally.log_gamma_pseudo, begin, row_pseudo, log_gamma_row, tally.counts, begin, end
+        )
     return result
 
 

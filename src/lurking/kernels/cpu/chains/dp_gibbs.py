@@ -2,7 +2,7 @@
 
 Case i joins an occupied state k, or a new one, with probabilities
 
-    p(z_i = k | z_−i, y) ∝ n_k Π_c (λ_c + N_kc[y_ic]) / (r_c λ_c + N_kc),     p(new) ∝ α Π_c 1 / r_c,
+    p(z_i = k | z_−i, y) ∝ n_k Π_c (λ_c[y_ic] + N_kc[y_ic]) / (Σ λ_c + N_kc),     p(new) ∝ α Π_c λ_c[y_ic] / Σ λ_c,
 
 all counts without case i; c runs over the columns that are observed in case i, since an empty cell is integrated out.
 States live in *slots*, of which those with no case are free. Compiled functions write into arrays they are given and
@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.special import gammaln
 
+from lurking.kernels.cpu.special import row_evidence
 from lurking.types import CodeArray, FloatArray, IntArray
 
 SMALL = 1e-250
@@ -30,7 +32,13 @@ class Mixture(NamedTuple):
     offsets: IntArray
     """(C + 1,) where the levels of each column begin among all levels."""
     pseudo: FloatArray
-    """(C,) λ of each column."""
+    """(L,) λ of each level."""
+    row_pseudo: FloatArray
+    """(C,) Σ λ over the levels of each column."""
+    log_gamma_pseudo: FloatArray
+    """(L,) lnΓ of the λ of each level."""
+    log_gamma_row: FloatArray
+    """(C,) lnΓ of their sums."""
     slots: IntArray
     """(n,) the slot of each case, −1 for one that has not entered."""
     sizes: IntArray
@@ -41,11 +49,28 @@ class Mixture(NamedTuple):
     """(K, C) N_kc, cases of the slot with the column observed."""
 
 
+def empty_mixture(codes: CodeArray, offsets: IntArray, pseudo: FloatArray, n_slots: int) -> Mixture:
+    """Return a mixture of `n_slots` slots in which no case has entered."""
+    row_pseudo = np.add.reduceat(pseudo, offsets[:-1])
+    return Mixture(
+        codes=codes,
+        offsets=offsets,
+        pseudo=pseudo,
+        row_pseudo=row_pseudo,
+        log_gamma_pseudo=gammaln(pseudo),
+        log_gamma_row=gammaln(row_pseudo),
+        slots=np.full(len(codes), -1, np.int64),
+        sizes=np.zeros(n_slots, np.int64),
+        counts=np.zeros((n_slots, len(pseudo))),
+        totals=np.zeros((n_slots, len(row_pseudo))),
+    )
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def _enter(mixture: Mixture, case: int, slot: int, by: int) -> None:
     """Add a case to a slot (by = 1) or take it out (by = −1)."""
     mixture.sizes[slot] += by
-    for c in range(mixture.pseudo.shape[0]):
+    for c in range(mixture.row_pseudo.shape[0]):
         code = mixture.codes[case, c]
         if code >= 0:
             mixture.counts[slot, mixture.offsets[c] + code] += by
@@ -54,14 +79,15 @@ def _enter(mixture: Mixture, case: int, slot: int, by: int) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def log_predictive(mixture: Mixture, case: int, slot: int) -> float:
-    """Return ln Π_c (λ_c + N_kc[y]) / (r_c λ_c + N_kc), the case being in no slot."""
+    """Return ln Π_c (λ_c[y] + N_kc[y]) / (Σ λ_c + N_kc), the case being in no slot."""
     result, product = 0.0, 1.0
-    for c in range(mixture.pseudo.shape[0]):
+    for c in range(mixture.row_pseudo.shape[0]):
         code = mixture.codes[case, c]
         if code >= 0:
-            levels = mixture.offsets[c + 1] - mixture.offsets[c]
-            top = mixture.pseudo[c] + mixture.counts[slot, mixture.offsets[c] + code]
-            product *= top / (levels * mixture.pseudo[c] + mixture.totals[slot, c])
+            level = mixture.offsets[c] + code
+            product *= (mixture.pseudo[level] + mixture.counts[slot, level]) / (
+                mixture.row_pseudo[c] + mixture.totals[slot, c]
+            )
             if product < SMALL:  # many columns: the logarithm is taken before the product is lost
                 result += math.log(product)
                 product = 1.0
@@ -119,11 +145,17 @@ def log_joint(mixture: Mixture, concentration: float) -> float:
         if mixture.sizes[k] == 0:
             continue
         result += math.log(concentration) + math.lgamma(mixture.sizes[k])
-        for c in range(mixture.pseudo.shape[0]):
-            pseudo, begin, end = mixture.pseudo[c], mixture.offsets[c], mixture.offsets[c + 1]
-            whole = pseudo * (end - begin)
-            result += math.lgamma(whole) - math.lgamma(whole + mixture.totals[k, c])
-            for level in range(begin, end):
-                if mixture.counts[k, level] > 0.0:
-                    result += math.lgamma(pseudo + mixture.counts[k, level]) - math.lgamma(pseudo)
+        for c in range(mixture.row_pseudo.shape[0]):
+            begin, end = mixture.offsets[c], mixture.offsets[c + 1]
+            row_pseudo, log_gamma_row = mixture.row_pseudo[c], mixture.log_gamma_row[c]
+            result += row_evidence(
+                mixture.pseudo,
+                mixture.log_gamma_pseudo,
+                begin,
+                row_pseudo,
+                log_gamma_row,
+                mixture.counts[k],
+                begin,
+                end,
+            )
     return result
