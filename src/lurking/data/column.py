@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lurking.types import CodeArray, FloatArray, IntArray, Level
 
-Kind: TypeAlias = Literal["categorical", "continuous"]
+Kind: TypeAlias = Literal["categorical", "continuous", "count"]
 
 NO_CODES: CodeArray = np.empty(0, dtype=np.int32)
 NO_VALUES: FloatArray = np.empty(0, dtype=np.float64)
@@ -36,12 +36,12 @@ class Column:
     Attributes
     ----------
     name : str
-    kind : "categorical" or "continuous"
-    codes : int32 array, shape (n,) when categorical and (0,) when continuous
+    kind : "categorical", "continuous" or "count"
+    codes : int32 array, shape (n,), or (0,) when continuous
         Index of each row's level in `levels`; -1 is a missing cell. Read-only.
     levels : tuple
-        The states in their order; empty when continuous.
-    values : float64 array, shape (n,) when continuous and (0,) when categorical
+        The states in their order; the different numbers, ascending, of a count; empty when continuous.
+    values : float64 array, shape (n,) when continuous, else (0,)
         The numbers; NaN is a missing cell. Read-only.
     declared : bool
         True when the user fixed the levels or the kind (``levels=``, ``categorical=``, or a category dtype).
@@ -73,10 +73,20 @@ class Column:
         """Return a continuous column; `values` has shape (n,) and is made read-only."""
         return cls(name, "continuous", NO_CODES, (), values, declared)
 
+    @classmethod
+    def count(cls, name: str, codes: CodeArray, levels: tuple[Level, ...]) -> Column:
+        """Return a column of counts; `levels` are the different whole numbers that occur, ascending."""
+        return cls(name, "count", codes, levels, NO_VALUES, True)
+
     @property
     def is_categorical(self) -> bool:
-        """Whether the column has levels."""
+        """True if the levels are states without a distance between them."""
         return self.kind == "categorical"
+
+    @property
+    def is_coded(self) -> bool:
+        """True if the column has codes and levels, as categories and counts have."""
+        return self.kind != "continuous"
 
     @property
     def cardinality(self) -> int:
@@ -84,9 +94,14 @@ class Column:
         return len(self.levels)
 
     @property
+    def n_states(self) -> int:
+        """Number of states of a node with this column: 1 if its values are numbers."""
+        return self.cardinality if self.is_categorical else 1
+
+    @property
     def n_missing(self) -> int:
         """Number of physical rows whose cell is missing."""
-        if self.is_categorical:
+        if self.is_coded:
             return int(np.count_nonzero(self.codes < 0))
         return int(np.count_nonzero(np.isnan(self.values)))
 
@@ -108,12 +123,12 @@ class Column:
         return not self.declared and (self.cardinality > 1000 or many_for_the_rows)
 
     def ranks(self) -> tuple[IntArray, IntArray | FloatArray]:
-        """Return codes of shape (n,) for either kind, and the distinct values they count, ascending.
+        """Return codes of shape (n,) for any kind, and the distinct values they count, ascending.
 
-        A categorical column gives its own codes and 0, 1, ..., cardinality - 1. A continuous one gives the rank of
+        A column with levels gives its own codes and 0, 1, ..., cardinality - 1. A continuous one gives the rank of
         each value among the distinct ones. -1 is a missing cell.
         """
-        if self.is_categorical:
+        if self.is_coded:
             return self.codes.astype(np.int64), np.arange(self.cardinality, dtype=np.int64)
         present = ~np.isnan(self.values)
         distinct, inverse = np.unique(self.values[present], return_inverse=True)
@@ -123,25 +138,25 @@ class Column:
 
     def take(self, rows: IntArray) -> Column:
         """Return the column with only the given rows, in the order given; levels stay as they are."""
-        if self.is_categorical:
-            return Column.categorical(self.name, self.codes[rows], self.levels, declared=self.declared)
-        return Column.continuous(self.name, self.values[rows], declared=self.declared)
+        if self.is_coded:
+            return replace(self, codes=self.codes[rows])
+        return replace(self, values=self.values[rows])
 
     def summary(self) -> ColumnSummary:
         """Return name, kind, levels, missing cells and unseen levels as one small record."""
         return ColumnSummary(self.name, self.kind, self.levels, self.n_missing, self.unseen_levels)
 
     def __len__(self) -> int:
-        return len(self.codes) if self.is_categorical else len(self.values)
+        return len(self.codes) if self.is_coded else len(self.values)
 
     def __repr__(self) -> str:
-        what = f"{self.cardinality} levels" if self.is_categorical else "continuous"
+        what = f"{self.cardinality} levels" if self.is_categorical else self.kind
         return f"Column({self.name!r}, {what}, {len(self)} rows, {self.n_missing} missing)"
 
 
 def decoded(column: Column) -> NDArray[Any]:
     """Return the levels or values of each row, shape (n,); a missing cell is None, or NaN in a continuous column."""
-    if not column.is_categorical:
+    if not column.is_coded:
         return column.values.copy()
     levels = np.empty(column.cardinality + 1, dtype=object)
     levels[:-1] = column.levels

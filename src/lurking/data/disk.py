@@ -64,7 +64,7 @@ class Home:
                 rows = np.full(len(weights), seed, np.uint64)
                 for name in table.columns:
                     column = table[name]
-                    cells = column.codes[part].astype(np.int64) if column.is_categorical else column.values[part] + 0.0
+                    cells = column.codes[part].astype(np.int64) if column.is_coded else column.values[part] + 0.0
                     rows = (rows ^ cells.view(np.uint64)) * np.uint64(0xFF51AFD7ED558CCD)
                     rows ^= rows >> np.uint64(32)
                 sums[k] += (rows * weights).sum(dtype=np.uint64)
@@ -86,7 +86,7 @@ class ColumnWriter:
     @property
     def dtype(self) -> type[np.signedinteger | np.floating]:
         """The narrowest type that holds every code."""
-        if self.distinct is None or not self.column.is_categorical:
+        if self.distinct is None or not self.column.is_coded:
             return np.float64
         most = self.column.cardinality
         return np.int8 if most <= 127 else np.int16 if most <= 32767 else np.int32
@@ -108,9 +108,9 @@ class ColumnWriter:
         if found.null_count > empty:
             raise DataError(f"column {self.name!r} changed while the file was read; read it again")
         place: NDArray[np.int32] = found.fill_null(-1).to_numpy(zero_copy_only=False)
-        known: NDArray[Any] = self.column.codes if self.column.is_categorical else self.column.values
+        known: NDArray[Any] = self.column.codes if self.column.is_coded else self.column.values
         # The extra last entry is what a missing cell, −1, meets.
-        cells = np.append(known, -1 if self.column.is_categorical else np.nan).astype(self.dtype)
+        cells = np.append(known, -1 if self.column.is_coded else np.nan).astype(self.dtype)
         return cells[place] if len(known) else np.full(len(batch), cells[-1])
 
 
@@ -129,7 +129,7 @@ def read_on_disk(
     columns = {}
     for number, writer in enumerate(writers):
         cells = np.memmap(home.folder / f"{number}.cells", writer.dtype, "r", shape=(written,))
-        if writer.column.is_categorical:
+        if writer.column.is_coded:
             columns[writer.name] = replace(writer.column, codes=cells)
         else:
             columns[writer.name] = replace(writer.column, values=cells)

@@ -196,7 +196,7 @@ class Table:
             return found
         chosen = [self[name] for name in key]
         for column in chosen:
-            if not column.is_categorical:
+            if not column.is_coded:
                 raise DataError(
                     f"column {column.name!r} is continuous and has no unique rows to count; "
                     "declare it with categorical= or cut it into classes first"
@@ -257,7 +257,7 @@ class Table:
         for name, given in coding.levels.items():
             column = self[name]
             codes, distinct = column.ranks()
-            values = list(column.levels) if column.is_categorical else distinct.tolist()
+            values = list(column.levels) if column.is_coded else distinct.tolist()
             raw = with_numbers_in_intervals(RawColumn(name, codes, values), given)
             by_name[name] = code_by_levels(raw, tuple(given))
         return self.with_columns(by_name)
@@ -279,7 +279,7 @@ class Table:
             column = table[name]
             levels = [(type(level).__name__, level) for level in column.levels]
             state.update(repr((name, column.kind, levels)).encode())
-            state.update((column.codes if column.is_categorical else column.values).tobytes())
+            state.update((column.codes if column.is_coded else column.values).tobytes())
         mantissa, exponent = np.frexp(table.weights)
         state.update(np.ldexp(np.rint(np.ldexp(mantissa, DIGEST_BITS)), exponent - DIGEST_BITS).tobytes())
         return state.hexdigest()

@@ -13,7 +13,7 @@ from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.learn.options import FitOptions
 
-PROBLEM_OPTIONS: tuple[str, ...] = ("prior", "hidden", "prune", "engine", "tied")
+PROBLEM_OPTIONS: tuple[str, ...] = ("prior", "hidden", "prune", "engine", "tied", "families")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ def score(dag: Dag | str, table: Any, scores: Sequence[str], **options: Any) -> 
 def score(dag: Dag | str, table: Any, scores: str | Sequence[str] = "vb", **options: Any) -> Evidence | Scores:
     """Score one structure: one name gives an Evidence, a list of names gives them all from shared fits.
 
-    `options`: prior=1.0, hidden=None, prune=True, engine="auto", tied=None (groups of variables that share one table);
+    `options`: prior=1.0, hidden=None, prune=True, engine="auto", tied=None (groups of variables that share one table),
+    families=None ({name: family} of nodes without a table);
     those of `fit` (restarts, max_iter, tol, seed, …); and those of the scores: at="map" | "map-probability" | "ml"
     (the point estimate behind map-likelihood, bic, bicp, draper, adjusted-bic, mled, cs), dimension="standard" |
     "effective" (bic, bicp, draper, cs), basis="logit" | "probability" and curvature="full" | "blocks" | "diagonal"

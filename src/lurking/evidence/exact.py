@@ -20,7 +20,7 @@ from scipy.special import gammaln, logsumexp
 from lurking.errors import FractionalWeights, OptionError, TooLarge
 from lurking.evidence.base import Evidence, Kind
 from lurking.inference.engines.base import Engine
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, refuse_families
 from lurking.kernels.program import plain_slots
 from lurking.kernels.reference.special import dirichlet_evidence
 from lurking.learn.loop import Status
@@ -37,6 +37,8 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     """Ln p(y|m) itself, by closed form or by merging equal count tables within `budget` tables held at once."""
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
         raise OptionError(f"budget is {budget!r}; it must be a whole number of tables, at least 1")
+    if not problem.is_complete:
+        refuse_families(problem, "exact evidence with unobserved values", "vb or cs")
     # Barren nodes and cells integrate to 1, so leaving them out changes nothing but the work.
     fits = problem.in_blocks or (problem.prune and (problem.engine.program is not None or problem.is_complete))
     lean = problem if fits else _enumerated(problem)
@@ -44,7 +46,7 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     if engine.program is None and engine.active.size:
         raise TooLarge("exact evidence of so many rows needs more tables than can be held; use vb or cs")
     counts = engine.complete_counts
-    complete = layout.blocks.log_evidence(lean.pseudo, counts)
+    complete = layout.blocks.log_evidence(lean.pseudo, counts) + engine.log_base
     parts = {"complete_families": complete}
     held = 1
     if engine.active.size:

@@ -41,6 +41,18 @@ class PointEstimate:
         return float(counts[used] @ self.fit.potentials[used])
 
     @property
+    def divergence(self) -> float:
+        """KL[p(θ | λ + N̂) ‖ p(θ | λ)], for models whose log_z is not convex."""
+        problem, counts = self.fit.problem, self.fit.counts
+        return problem.layout.blocks.kl_divergence(problem.pseudo + counts, problem.pseudo)
+
+    @property
+    def variational_log_z(self) -> float:
+        """log_z at E[η] under p(θ | λ + N̂), for models whose log_z is not convex."""
+        problem, counts = self.fit.problem, self.fit.counts
+        return problem.engine.expect(problem.layout.blocks.expected(problem.pseudo + counts))[1]
+
+    @property
     def log_prior(self) -> float:
         """Ln p(θ̂|m), the Dirichlet density over probabilities."""
         fit, problem = self.fit, self.fit.problem

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from lurking.errors import UnknownNameError
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.cs import cheeseman_stutz
@@ -38,7 +36,7 @@ def variational_bayes(problem: Problem, options: FitOptions, *, start: str = "pr
     if start == "map":
         estimate = point_estimate(problem, options, at)
         info["cs"] = cheeseman_stutz(problem, options, at=at).log_z
-        tables = problem.layout.split(np.exp(estimate.fit.potentials))
+        tables = problem.layout.split(problem.layout.probabilities(estimate.fit.potentials))
         options = replace(options, init=tables, restarts=1, tournament=0)
     fit = fit_problem(problem, "vb", options)
     kind = Kind.EXACT if problem.is_complete else Kind.LOWER_BOUND

@@ -27,13 +27,16 @@ from lurking.graph.symmetry.tied_aliases import tied_log_aliases
 from lurking.inference.dimension.identifiability import dimension_if_cheap, effective_dimension
 from lurking.inference.engines.base import Engine, Make
 from lurking.inference.engines.choice import choose_engine
+from lurking.inference.engines.completions import CompletionEngine
 from lurking.inference.engines.enumeration import EnumerationEngine
 from lurking.inference.engines.junction import JunctionEngine
 from lurking.inference.engines.reference import ReferenceEngine
 from lurking.inference.engines.row_blocks import BLOCK_ROWS, BlockEngine, DiskShelf, MemoryShelf
 from lurking.inference.engines.rows import Rows
+from lurking.models.families.base import Family
+from lurking.models.families.registry import families_of
 from lurking.models.layout import Layout
-from lurking.models.prior import Prior
+from lurking.models.prior import Prior, natural_hyperparameters
 from lurking.models.ties import Ties, checked_ties, restricted
 from lurking.runtime.memory import available_bytes, in_words, is_affordable
 from lurking.runtime.progress import Progress, Silent
@@ -45,6 +48,7 @@ ENGINES: dict[str, Make] = {
     "auto": choose_engine,
     "enumeration": EnumerationEngine,
     "junction": JunctionEngine,
+    "completions": CompletionEngine,
     "reference": ReferenceEngine,
 }
 MANY_ROWS = 1 << 21
@@ -64,8 +68,10 @@ class Problem:
     hidden : {name: states} of hidden variables that the structure does not mark itself.
     prune : leave out hidden nodes without observed descendant (from d and S too) and, row by row, unobserved cells
         without observed descendant. Exact evidence does not depend on it; every bound is tighter with it.
-    engine : "auto" (the cheapest exact method for each independent part), "enumeration", "junction" or "reference".
+    engine : "auto" (the cheapest exact method for each independent part), "enumeration", "junction",
+        "completions" or "reference".
     tied : groups of nodes whose families share one table, for example [["y1", "y2"]]; states match by their place.
+    families : {name: family} of observed nodes that are to have another one than their column's kind gives them.
     """
 
     def __init__(
@@ -78,6 +84,7 @@ class Problem:
         prune: bool = True,
         engine: str = "auto",
         tied: Sequence[Sequence[str]] | None = None,
+        families: Mapping[str, str | Family] | None = None,
     ) -> None:
         if not isinstance(dag, Dag | str):
             raise OptionError(f"the model is a {type(dag).__name__}; give a Dag or its text, then the data")
@@ -91,12 +98,15 @@ class Problem:
         if engine not in ENGINES:
             raise UnknownNameError("engine", engine, tuple(ENGINES))
         self.engine_name = engine
-        check_columns(self.full_dag, self.table)
+        check_columns(self.full_dag, self.table, with_values=True)
         self.dag: Dag = self.full_dag.pruned() if prune else self.full_dag
-        cardinalities = {name: self.table[name].cardinality for name in self.full_dag.observed}
-        cardinalities |= self.full_dag.hidden
+        columns = {name: self.table[name] for name in self.full_dag.observed}
+        cardinalities = {name: column.n_states for name, column in columns.items()} | dict(self.full_dag.hidden)
+        self.families = families_of(self.full_dag, columns, self.table.weights, families)
         self.tied: Ties = checked_ties(self.full_dag, cardinalities, tied)
-        self.layout = checked_layout(self.dag, cardinalities, restricted(self.tied, self.dag.nodes))
+        if self.families:
+            self._check_families()
+        self.layout = checked_layout(self.dag, cardinalities, restricted(self.tied, self.dag.nodes), self.families)
         self.levels = levels_of(self.full_dag, self.table)
         warn_of_levels(self.tied, self.levels)
         self.pseudo: FloatArray = read_only(shared_pseudo_counts(self.prior, self.layout, self.levels))
@@ -104,6 +114,22 @@ class Problem:
         self._memory: dict[Hashable, Any] = {}
         self._progress: Progress = Silent()
         self._workers: int | None = None
+
+    def _check_families(self) -> None:
+        """Refuse what only models of tables can have."""
+        for name in (name for group in self.tied for name in group):
+            if name in self.families:
+                raise OptionError(f"tied names {name!r}, which is a {self.families[name].name} node; tie tables only")
+        if self.engine_name not in ("auto", "completions", "reference"):
+            raise OptionError(
+                f"engine is {self.engine_name!r}, which supports tables only, and the model has "
+                f"{', '.join(sorted({family.name for family in self.families.values()}))} nodes; use engine='auto'"
+            )
+        if self.in_blocks:
+            raise TooLarge(
+                f"a model with nodes other than tables needs its rows in memory, and these {self.table.n_rows} rows "
+                "are taken block by block; use fewer rows"
+            )
 
     @cached_property
     def n(self) -> float:
@@ -147,14 +173,28 @@ class Problem:
         """The unique rows over all nodes with their weights."""
         patterns = shared_patterns(self.dag, self.table)
         place = {name: k for k, name in enumerate(patterns.columns)}
-        # A variable with a single state is never in doubt, observed or not.
+        # A variable with a single state is never in doubt, observed or not; of a value it matters whether it is there.
         codes = patterns.arranged(
             tuple(
-                CONSTANT if cardinality == 1 else place.get(name, UNOBSERVED)
+                CONSTANT if cardinality == 1 and name not in self.families else place.get(name, UNOBSERVED)
                 for name, cardinality in zip(self.layout.nodes, self.layout.cardinalities, strict=True)
             )
         )
-        return Rows.of_codes(codes, patterns.weights)
+        if not self.families:
+            return Rows.of_codes(codes, patterns.weights)
+        return self._rows_with_values(codes, patterns.weights)
+
+    def _rows_with_values(self, codes: CodeArray, weights: FloatArray) -> Rows:
+        """Return rows in which nodes with values have the code 0, or −1 where missing, and their values beside."""
+        codes, log_base = codes.copy(), np.zeros(len(codes))
+        with_values = [name for name in self.layout.nodes if name in self.families and self.families[name].has_values]
+        values = np.empty((len(codes), len(with_values)))
+        for k, name in enumerate(with_values):
+            own = codes[:, self.layout.index[name]]
+            values[:, k] = np.append(np.asarray(self.table[name].levels, np.float64), np.nan)[own]
+            log_base += self.families[name].log_base(values[:, k])
+            own[:] = np.minimum(own, 0)
+        return Rows(codes, values, weights, log_base)
 
     @property
     def engine(self) -> Engine:
@@ -199,6 +239,7 @@ class Problem:
     @cached_property
     def effective_dimension(self) -> int:
         """Generic rank of the map θ → p(observed variables) (Geiger, Heckerman & Meek 1996)."""
+        refuse_families(self, "the effective dimension", "the dimension")
         return effective_dimension(self.layout)
 
     @cached_property
@@ -267,8 +308,10 @@ class Problem:
         """Layout and pseudo-counts over all nodes, pruned ones included, tied ones apart."""
         if self.dag is self.full_dag or self.dag == self.full_dag:
             return self.layout.untied, self.layout.apart(self.pseudo)
-        layout = Layout(self.full_dag, {name: len(self.levels[name]) for name in self.full_dag.nodes})
-        return layout, self.prior.pseudo_counts(layout, self.levels)
+        cardinalities = {name: len(own) for name, own in self.levels.items()}
+        cardinalities |= {name: 1 for name, family in self.families.items() if family.has_values}
+        layout = Layout(self.full_dag, cardinalities, families=self.families)
+        return layout, natural_hyperparameters(self.prior, layout, self.levels)
 
     def unpruned(self, flat: FloatArray, fill: FloatArray) -> FloatArray:
         """Return a vector over all nodes: `flat` where the node was kept, `fill` (full layout) where it was pruned.
@@ -292,6 +335,13 @@ def refuse_ties(problem: Problem, what: str, instead: str) -> None:
         )
 
 
+def refuse_families(problem: Problem, what: str, instead: str) -> None:
+    """Refuse a computation that supports tables only."""
+    if problem.families:
+        names = ", ".join(sorted({family.name for family in problem.families.values()}))
+        raise OptionError(f"{what} supports tables only, and the model has {names} nodes; use {instead}")
+
+
 def shared_patterns(dag: Dag, table: Table) -> Patterns:
     """Return the unique rows of the model's columns in the order of the table, so that all models share them."""
     wanted = set(dag.observed)
@@ -309,8 +359,8 @@ def marked(dag: Dag, hidden: Mapping[str, int]) -> Dag:
     return dag.with_hidden(hidden) if hidden else dag
 
 
-def check_columns(dag: Dag, table: Table) -> None:
-    """Refuse a structure that does not fit the columns of the table."""
+def check_columns(dag: Dag, table: Table, *, with_values: bool = False) -> None:
+    """Refuse a structure that does not fit the columns of the table; columns of values only where they are allowed."""
     for name in dag.hidden:
         if name in table.columns:
             raise StructureError(
@@ -335,7 +385,12 @@ def check_columns(dag: Dag, table: Table) -> None:
                 f"(lk.discretise(table, {{{name!r}: 4}}), or --discretise {name}:4), "
                 f"declare it categorical (categorical={name!r}), or leave it out (drop)"
             )
-        if column.looks_like_identifier(rows):
+        if column.kind == "count" and not with_values:
+            raise DataError(
+                f"column {name!r} is declared as a count, and this supports categorical columns only; read it without "
+                f"count={name!r}, or leave it out (drop)"
+            )
+        if column.is_categorical and column.looks_like_identifier(rows):
             raise DataError(
                 f"column {name!r} has {column.cardinality} levels in {rows:g} rows and looks like an "
                 f"identifier; leave it out (drop), group its levels, or declare it categorical to insist"
@@ -363,13 +418,15 @@ def warn_of_levels(ties: Ties, levels: Mapping[str, Sequence[Level]]) -> None:
 
 def shared_pseudo_counts(prior: Prior, layout: Layout, levels: Mapping[str, Sequence[Level]]) -> FloatArray:
     """Return λ (P,) of the prior, which must be the same for tied families."""
-    apart = prior.pseudo_counts(layout.untied, levels)
+    apart = natural_hyperparameters(prior, layout.untied, levels)
     return layout.join(layout.untied.split(apart), "pseudo-counts") if layout.tied else apart
 
 
-def checked_layout(dag: Dag, cardinalities: dict[str, int], tied: Ties = ()) -> Layout:
+def checked_layout(
+    dag: Dag, cardinalities: dict[str, int], tied: Ties = (), families: Mapping[str, Family] | None = None
+) -> Layout:
     """Return the layout, refusing tables that do not fit in memory (sizes are exact integers, nothing is allocated)."""
-    layout = Layout(dag, cardinalities, tied)
+    layout = Layout(dag, cardinalities, tied, families)
     need = layout.size * 8 * VECTORS_PER_FIT
     if not is_affordable(need):
         j = max(range(len(layout.nodes)), key=lambda i: layout.cardinalities[i] * layout.configurations[i])

@@ -25,6 +25,7 @@ def fit(
     prune: bool = True,
     engine: str = "auto",
     tied: Sequence[Sequence[str]] | None = None,
+    families: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Fit:
     """Fit the parameters of one structure with hidden variables and empty cells.
@@ -39,10 +40,11 @@ def fit(
     prune : leave out unobserved nodes and cells without observed descendant.
     engine : "auto" or the name of an exact method.
     tied : groups of variables whose families share one table, for example [["y1", "y2"]].
+    families : {name: family} of observed variables that are to have another one than their column's kind gives them.
     options : restarts="auto", init=None, tournament=0, max_iter=1000, tol=1e-8, accelerate=True,
         optimizer="em", seed=0, workers=None (see `FitOptions`).
     """
-    problem = Problem(dag, table, prior, hidden=hidden, prune=prune, engine=engine, tied=tied)
+    problem = Problem(dag, table, prior, hidden=hidden, prune=prune, engine=engine, tied=tied, families=families)
     chosen = FitOptions.from_mapping(options)
     fitted = fit_problem(problem, method, chosen)
     if chosen.is_auto and not fitted.spread.is_settled and fitted.status is not Status.INTERRUPTED:

@@ -38,12 +38,18 @@ class StateIssue:
 
 
 def state_profiles(layout: Layout, theta: FloatArray, node: int) -> FloatArray:
-    """Return what each state of a node means for its children, (r, entries): their tables, state of the node first."""
+    """Return what each state of a node means for its children, (r, entries): their tables, state of the node first.
+
+    No entries where a child has no row of its own for each state of its parents.
+    """
     cards = layout.cardinalities
     parts = [np.empty((cards[node], 0))]
     for child, parents in enumerate(layout.parents):
         if node in parents:
-            table = layout.table(theta, layout.nodes[child]).reshape(*(cards[p] for p in parents), cards[child])
+            rows = layout.table(theta, layout.nodes[child])
+            if len(rows) != layout.configurations[child]:
+                return np.empty((cards[node], 0))  # parameters that all states share do not tell them apart
+            table = rows.reshape(*(cards[p] for p in parents), -1)
             parts.append(np.moveaxis(table, parents.index(node), 0).reshape(cards[node], -1))
     return np.concatenate(parts, axis=1)
 

@@ -16,7 +16,7 @@ from lurking.inference.dimension.identifiability import unidentified_note
 from lurking.inference.goodness import Goodness, goodness_of_fit
 from lurking.inference.network import Network
 from lurking.inference.posterior import DirichletPosterior
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, refuse_families
 from lurking.kernels.program import Rule
 from lurking.learn.degenerate import StateIssue, is_symmetric, state_issues
 from lurking.learn.loop import Climb, Climber, ClimbOptions, Status, rule_of
@@ -66,17 +66,23 @@ class Fit:
 
     @cached_property
     def posterior(self) -> DirichletPosterior | None:
-        """q(θ), the Dirichlet α of every table (VB only); pruned nodes have the prior."""
-        if self.method != "vb":
+        """q(θ), the Dirichlet α of every table (VB only); pruned nodes have the prior. None unless all are tables."""
+        if self.method != "vb" or self.problem.families:
             return None
         layout, prior = self.problem.full_pseudo
         alpha = self.problem.unpruned(self.problem.pseudo + self.counts, prior)
         return DirichletPosterior(layout, alpha)
 
     @cached_property
+    def hyperparameters(self) -> dict[str, FloatArray] | None:
+        """Natural hyperparameters λ + N of q(θ) by node, (rows, size) each: Dirichlet α of tables; VB only."""
+        return self.problem.layout.split(self.problem.pseudo + self.counts) if self.method == "vb" else None
+
+    @cached_property
     def network(self) -> Network:
         """The fitted network: θ̂ (EM), or the posterior means (VB); pruned nodes have the prior mean."""
         problem = self.problem
+        refuse_families(problem, "a network, and what it predicts,", "fit.hyperparameters or lk.gibbs")
         layout, prior = problem.full_pseudo
         if self.posterior is not None:
             theta, alpha = self.posterior.mean(), self.posterior.flat
@@ -105,7 +111,10 @@ class Fit:
         """Empty and duplicate hidden states, and hidden variables that nothing observed depends on."""
         loose = tuple(StateIssue(name, "unconnected", ()) for name in self.problem.full_dag.barren)
         layout = self.problem.layout
-        theta = layout.normalise(self.problem.pseudo + self.counts) if self.method == "vb" else np.exp(self.potentials)
+        is_mean = self.method == "vb" and layout.are_tables
+        theta = (
+            layout.normalise(self.problem.pseudo + self.counts) if is_mean else layout.probabilities(self.potentials)
+        )
         return loose + state_issues(layout, theta, self.counts, self.problem.n)
 
     @cached_property
@@ -219,9 +228,9 @@ def _is_saddle(climber: Climber, problem: Problem, climb: Climb, options: FitOpt
     """Whether identical hidden states can be told apart by a small push: then the end point is no maximum."""
     layout = problem.layout
     theta = np.exp(climb.potentials) if climber.rule is not Rule.VB else problem.pseudo + climb.counts
-    theta = layout.normalise(theta)
-    if not is_symmetric(layout, theta):
+    if not layout.are_tables or not is_symmetric(layout, layout.normalise(theta)):
         return False
+    theta = layout.normalise(theta)
     generator = generators(options.seed, 1)[0]
     pushed = theta * np.exp(0.1 * generator.standard_normal(layout.size))
     with np.errstate(divide="ignore"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lurking.errors import OptionError
+from lurking.models.families.table import TableFamily
 from lurking.models.layout import Layout
 from lurking.runtime.rng import Seed, generators
 from lurking.types import FloatArray
@@ -22,8 +23,10 @@ def draw_starts(layout: Layout, pseudo: FloatArray, seed: Seed, count: int) -> l
     Each row is drawn from a Dirichlet with the prior's mean and its strength Σ_k λ_jlk held between r/2 and r: a
     strong prior would draw nearly equal rows (the saddle where hidden states are the same), a weak one would draw
     zeros that EM can never leave. For ½ ≤ λ ≤ 1 (symmetric) this is the prior itself. The k-th start does not depend
-    on `count`.
+    on `count`. Nodes of other families start where their family says.
     """
+    if not layout.are_tables:
+        return [_mixed_start(layout, generator) for generator in generators(seed, count)]
     strength = layout.row_sums(pseudo)
     width = layout.row_start[1:] - layout.row_start[:-1]
     held = np.minimum(np.maximum(strength, 0.5 * width), width)
@@ -31,6 +34,16 @@ def draw_starts(layout: Layout, pseudo: FloatArray, seed: Seed, count: int) -> l
     drawn = _gammas(shape, seed, count)
     sums = np.add.reduceat(drawn, layout.row_start[:-1], axis=1)
     return list(np.log(drawn / sums[:, layout.row_of]))
+
+
+def _mixed_start(layout: Layout, generator: np.random.Generator) -> FloatArray:
+    """Return η of random parameters, family by family."""
+    result = np.empty(layout.size)
+    for j in layout.owners:
+        name, rows = layout.nodes[j], layout.shapes[j][0]
+        family = layout.families.get(name) or TableFamily(layout.cardinalities[j])
+        layout.table(result, name)[:] = family.start(rows, generator).reshape(layout.shapes[j])
+    return result
 
 
 _last_drawn: list[tuple[int, int, FloatArray, FloatArray]] = []
@@ -53,9 +66,15 @@ def _gammas(shape: FloatArray, seed: Seed, count: int) -> FloatArray:
 
 
 def given_start(layout: Layout, tables: Mapping[str, Any], what: str = "init") -> FloatArray:
-    """Return ln θ of the user's tables {node: array[l, k]}, used as they are."""
+    """Return ln θ of the user's tables {node: array[l, k]}, used as they are; of other families η."""
     known = {name: table for name, table in tables.items() if name in layout.index}
     theta = layout.join(known, what)
+    if not layout.are_tables:
+        is_table = layout.is_table()
+        if not (np.all(np.isfinite(theta)) and np.all(theta[is_table] >= 0.0)):
+            raise OptionError(f"{what} contains a negative probability or an entry that is not finite")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(is_table, np.log(theta), theta)
     if not (np.all(np.isfinite(theta)) and np.all(theta >= 0.0)):
         raise OptionError(f"{what} contains a negative or non-finite entry; every row must be a probability vector")
     sums = layout.row_sums(theta)

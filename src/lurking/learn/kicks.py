@@ -30,12 +30,13 @@ class Kicks:
 
     A kick gives up one state of a hidden variable and splits another one in two (the split and merge moves of Ueda,
     Nakano, Ghahramani & Hinton 2000, with the states drawn at random). With several hidden variables every other kick
-    redraws all tables of one of them instead, since two variables may have taken each other's place.
+    redraws all tables of one of them instead, since two variables may have taken each other's place. Models with nodes
+    other than tables are not kicked.
     """
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        made = (_places(layout, name) for name in layout.dag.hidden)
+        made = (_places(layout, name) for name in layout.dag.hidden if layout.are_tables)
         self._hidden = [places for places in made if places.own.shape[1] > 1 and places.children]
 
     @property

@@ -14,7 +14,7 @@ from lurking.expfam.dirichlet import Dirichlet
 from lurking.graph.dag import Dag
 from lurking.models.families.base import Family
 from lurking.models.ties import Ties
-from lurking.types import CodeArray, FloatArray, IntArray, read_only
+from lurking.types import AnyArray, BoolArray, CodeArray, FloatArray, IntArray, read_only
 
 
 class Layout:
@@ -160,11 +160,26 @@ class Layout:
         """Return the flat vector with every row divided by its sum."""
         return np.asarray(flat / self.row_sums(flat)[self.row_of], np.float64)
 
-    def table(self, flat: FloatArray, name: str) -> FloatArray:
+    def table(self, flat: AnyArray, name: str) -> AnyArray:
         """Return one family's table [l, k] as a view of the flat vector; of another family its rows of parameters."""
         j = self.index[name]
         count, width = self.shapes[j]
         return flat[self.offsets[j] : self.offsets[j] + width * count].reshape(count, width)
+
+    def is_table(self) -> BoolArray:
+        """Return which flat positions belong to tables, (P,)."""
+        result = np.ones(self.size, np.bool_)
+        for name in self.families:
+            self.table(result, name)[:] = False
+        return result
+
+    def probabilities(self, potentials: FloatArray) -> FloatArray:
+        """Return exp of the potentials of tables; those of other families stay as they are."""
+        return (
+            np.asarray(np.exp(potentials))
+            if self.are_tables
+            else np.where(self.is_table(), np.exp(np.minimum(potentials, 0.0)), potentials)
+        )
 
     def split(self, flat: FloatArray) -> dict[str, FloatArray]:
         """Return {node: table[l, k]} (copies)."""

@@ -101,8 +101,8 @@ class BDeuPrior(Prior):
 
     def pseudo_counts(self, layout: Layout, levels: Mapping[str, Sequence[Level]]) -> FloatArray:  # noqa: ARG002
         """Return ess divided by the size of each family's table."""
-        shapes = list(zip(layout.cardinalities, layout.configurations, strict=True))
-        return np.repeat([pseudo_count_of(self, r, q) for r, q in shapes], [r * q for r, q in shapes])
+        values = [pseudo_count_of(self, r, q) for r, q in zip(layout.cardinalities, layout.configurations, strict=True)]
+        return np.repeat(values, [count * width for count, width in layout.shapes])
 
     def describe(self) -> dict[str, Any]:
         """Return the rule and its equivalent sample size."""
@@ -120,6 +120,11 @@ class NetworkPrior(Prior):
         """Return ess · p(family) for each family; an impossible state has no pseudo-count and is refused."""
         tables = {}
         for name in layout.nodes:
+            if name in layout.families:
+                raise PriorError(
+                    f"the network behind the prior has a table for {name!r}, which is a {layout.families[name].name} "
+                    "node here; use Prior.symmetric or Prior.bdeu"
+                )
             scope = (*layout.dag.parents(name), name)
             for variable in scope:
                 known = self.network.levels_of(variable)
@@ -152,7 +157,7 @@ class CountsPrior(Prior):
         """Return the given tables (those of nodes pruned away are left out) after checking every entry."""
         wanted = {name: table for name, table in self.tables.items() if name in layout.index}
         flat = layout.join(wanted, "pseudo-counts")
-        bad = np.flatnonzero(~(np.isfinite(flat) & (flat > 0.0)))
+        bad = np.flatnonzero(~np.isfinite(flat) | (layout.is_table() & ~(flat > 0.0)))
         if bad.size:
             name = layout.nodes[int(np.searchsorted(layout.offsets, bad[0], side="right")) - 1]
             raise PriorError(
@@ -163,6 +168,19 @@ class CountsPrior(Prior):
     def describe(self) -> dict[str, Any]:
         """Return the rule and its tables."""
         return {"kind": "counts", "tables": {name: np.asarray(table).tolist() for name, table in self.tables.items()}}
+
+
+def natural_hyperparameters(prior: Prior, layout: Layout, levels: Mapping[str, Sequence[Level]]) -> FloatArray:
+    """Return λ of all families, (P,): the prior's pseudo-counts of tables, and each other family's own prior.
+
+    Explicit hyperparameters (`Prior.from_counts`) give those of every node.
+    """
+    flat = prior.pseudo_counts(layout, levels)
+    if layout.families and not isinstance(prior, CountsPrior):
+        for name, family in layout.families.items():
+            rows = layout.table(flat, name)
+            rows[:] = family.prior(len(rows)).reshape(rows.shape)
+    return flat
 
 
 def pseudo_count_of(prior: SymmetricPrior | BDeuPrior, states: int, configurations: float) -> float:

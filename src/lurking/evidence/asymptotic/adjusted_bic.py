@@ -12,7 +12,7 @@ from lurking.errors import UndefinedScore
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.point import log_n, point_estimate
 from lurking.inference.engines.row_blocks import BLOCK_ROWS
-from lurking.inference.problem import Problem, shared_patterns
+from lurking.inference.problem import Problem, refuse_families, shared_patterns
 from lurking.learn.options import FitOptions
 from lurking.types import CodeArray, FloatArray
 
@@ -22,6 +22,7 @@ LEAST_ROWS = 3  # ln ln n is positive from here on
 
 def adjusted_bic(problem: Problem, options: FitOptions, *, at: str = "map") -> Evidence:
     """Ln p(y|θ̂) − λ · ln n + (m − 1) · ln ln n, (λ, m) by where the data lie (Rusakov & Geiger 2005, theorem 4)."""
+    refuse_families(problem, NAME, "bic, vb or cs")
     log_rows = log_n(problem, NAME)
     root, children = _naive_bayes(problem)
     counts = _pair_counts(problem, children)

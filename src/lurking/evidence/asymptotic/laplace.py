@@ -18,7 +18,7 @@ from lurking.inference.curvature.determinant import Determinant, Factor, of_bloc
 from lurking.inference.curvature.hessian import by_table_row, complete_matrix, full, on_the_diagonal
 from lurking.inference.engines.base import Engine
 from lurking.inference.engines.enumerable import enumerated
-from lurking.inference.problem import Problem, refuse_ties
+from lurking.inference.problem import Problem, refuse_families, refuse_ties
 from lurking.learn.loop import Status
 from lurking.learn.newton import Mode, climb_to_mode
 from lurking.learn.options import FitOptions
@@ -119,6 +119,7 @@ def laplace(problem: Problem, options: FitOptions, *, basis: str = "logit", curv
     "blocks": one block for each row of each table; "diagonal": its diagonal. Directions in which A is not positive are
     left out: rank/2 · ln 2π takes the place of d/2 · ln 2π, and the status is SINGULAR.
     """
+    refuse_families(problem, "laplace", "vb or cs")
     if basis not in BASES:
         raise UnknownNameError("basis", basis, BASES)
     if curvature not in CURVATURES:

@@ -50,7 +50,7 @@ def is_cheap(layout: Layout) -> bool:
 
 def dimension_if_cheap(layout: Layout) -> int | None:
     """Return the effective dimension if it costs next to nothing, else None: tables tell it without being asked."""
-    return effective_dimension(layout) if is_cheap(layout) else None
+    return effective_dimension(layout) if layout.are_tables and is_cheap(layout) else None
 
 
 def unidentified_note(dimension: int, effective: int | None) -> str | None:

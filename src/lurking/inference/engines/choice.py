@@ -10,6 +10,7 @@ import numpy as np
 
 from lurking.errors import TooLarge
 from lurking.inference.engines.base import Engine
+from lurking.inference.engines.completions import CompletionEngine
 from lurking.inference.engines.components import (
     Opening,
     Splitter,
@@ -100,7 +101,12 @@ class MixedEngine(Engine):
 
 
 def choose_engine(layout: Layout, rows: Rows, prune: bool, wanted: Sequence[int] = ()) -> Engine:
-    """Return the cheapest exact engine, part by part of the model; `TooLarge` when none fits."""
+    """Return the cheapest exact engine, part by part of the model; `TooLarge` when none fits.
+
+    A model with nodes other than tables has its completions enumerated as arrays.
+    """
+    if not layout.are_tables:
+        return CompletionEngine(layout, rows, prune, wanted)
     codes = rows.codes
     if _states(layout, np.flatnonzero(where_unobserved(codes)[0])) <= ALWAYS_ENUMERATED:
         return EnumerationEngine(layout, rows, prune, wanted)

@@ -87,7 +87,7 @@ class CompletionEngine(Engine):
         column = value_column(self.layout, j)
         if column is None:
             return np.zeros(len(self.row_of))
-        return np.nan_to_num(self.rows.values[self.row_of, column])
+        return np.asarray(np.nan_to_num(self.rows.values[self.row_of, column]), np.float64)
 
     def scores(self, potentials: FloatArray) -> FloatArray:
         """Return Σ_j cell_j of every completion, (T,), given all potentials (P,)."""
@@ -139,9 +139,10 @@ class CompletionEngine(Engine):
         scores = self.scores(potentials)
         masses, states = self.posterior(scores, self.row_log_z(scores)), self.layout.cardinalities[node]
         places = self.row_of * states + self.codes[:, node]
-        result = np.bincount(places, weights=masses, minlength=len(self.rows) * states).reshape(-1, states)
+        sums = np.bincount(places, weights=masses, minlength=len(self.rows) * states)
+        result = sums.astype(np.float64).reshape(-1, states)
         result[~self.kept[:, node]] = np.nan
-        return result.astype(np.float64)
+        return result
 
     def pattern_statistics(self, potentials: FloatArray) -> FloatArray:
         """Return the expected statistics of every pattern on its own, (u, P)."""
@@ -185,10 +186,10 @@ def completions(codes: CodeArray, is_open: BoolArray, cardinalities: Sequence[in
     masks, group = np.unique(is_open, axis=0, return_inverse=True)
     for k, mask in enumerate(masks):
         own, free = np.flatnonzero(group.reshape(-1) == k), np.flatnonzero(mask)
-        states = np.indices([cardinalities[int(v)] for v in free]).reshape(len(free), -1)
-        count = states.shape[1] if len(free) else 1
+        count = math.prod(cardinalities[int(v)] for v in free)
         whole = np.repeat(np.maximum(codes[own], 0).astype(np.int64), count, axis=0)
         if len(free):
+            states = np.indices([cardinalities[int(v)] for v in free]).reshape(len(free), -1)
             whole[:, free] = np.tile(states.T, (len(own), 1))
         rows.append(np.repeat(own, count))
         made.append(whole)

@@ -18,7 +18,7 @@ import numpy as np
 
 from lurking.errors import DataError, FractionalWeights, TooLarge
 from lurking.inference.engines.components import Splitter, openings
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, refuse_families
 from lurking.kernels.program import Program
 from lurking.learn.fit import Fit
 from lurking.runtime.memory import count_in_words
@@ -72,6 +72,7 @@ def inactive_evidence(problem: Problem) -> float:
 
 def compiled_program(problem: Problem) -> Program | None:
     """Return the compiled rows, None when nothing is unobserved; a problem without compiled rows is refused."""
+    refuse_families(problem, "this sampler", "vb or cs")
     engine = problem.engine
     if engine.program is None and engine.active.size:
         raise TooLarge(f"sampling needs hidden variables that can be enumerated{_obstacle(problem)}")

@@ -1,0 +1,62 @@
+"""Which family each node of a model has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from lurking.data.column import Column
+from lurking.errors import OptionError, StructureError, UnknownNameError, clipped
+from lurking.graph.dag import Dag
+from lurking.models.families.base import Family
+from lurking.types import FloatArray
+
+
+class Scope(NamedTuple):
+    """What a family may ask of its node: name, column with the weights of its rows, and states of each parent."""
+
+    name: str
+    column: Column
+    weights: FloatArray
+    parents: tuple[int, ...]
+
+
+TABLE = "table"
+FAMILIES: dict[str, Callable[[Scope], Family]] = {}
+"""Families other than the table by name, and how they are made for a node."""
+OF_KIND: dict[str, str] = {"categorical": TABLE}
+"""The family that columns of a kind have unless another one is asked for."""
+
+
+def families_of(
+    dag: Dag, columns: Mapping[str, Column], weights: FloatArray, given: Mapping[str, str | Family] | None
+) -> dict[str, Family]:
+    """Return the families of nodes that have no table, by name.
+
+    `given` names the family of some observed nodes, or holds it; the others have the one of their column's kind.
+    """
+    asked = {} if given is None else given
+    if not isinstance(asked, Mapping):
+        raise OptionError(f"families is {clipped(asked)}; it must map names of nodes to names of families")
+    for name in asked:
+        if name not in columns:
+            raise StructureError(
+                f"families names {name!r}, which is not an observed variable of the model; hidden variables have tables"
+            )
+    result = {}
+    for name in dag.observed:
+        choice = asked.get(name, OF_KIND.get(columns[name].kind, TABLE))
+        if choice == TABLE:
+            continue
+        if not isinstance(choice, Family):
+            if choice not in FAMILIES:
+                raise UnknownNameError("family", str(choice), (TABLE, *FAMILIES))
+            states = [dag.hidden.get(parent, 0) or columns[parent].n_states for parent in dag.parents(name)]
+            choice = FAMILIES[choice](Scope(name, columns[name], weights, tuple(states)))
+        if choice.has_values and dag.children(name):
+            raise StructureError(
+                f"{name!r} is a {choice.name} node and has the child {dag.children(name)[0]!r}; a {choice.name} node "
+                "cannot have children, so reverse the edge"
+            )
+        result[name] = choice
+    return result
