@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -292,3 +294,11 @@ def test_infinite_potentials_are_not_the_fault_of_the_engine():
     points = np.full((2, engine.layout.size), np.inf)
     assert np.isnan(engine.expect(points[0])[1])
     assert np.isnan(engine.log_z(points)).all()
+
+
+def test_no_module_asks_which_class_an_engine_has():
+    source = Path(lk.__file__).parent
+    files = {path.relative_to(source): path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
+    asking = re.compile(r"isinstance\([^\n]*\w*Engine\b|\bis (?:not )?\w*Engine\b")
+    assert len(files) > 200
+    assert [str(path) for path, text in files.items() if asking.search(text)] == []

@@ -175,7 +175,7 @@ class Engine(ABC):
 
     def check(self, potentials: FloatArray, counts: FloatArray, log_z: float) -> None:
         """Raise `EngineError` unless an E-step at active potentials (Q,) gave one count for each and a number."""
-        if np.shape(counts) != (len(self.active),):
+        if getattr(counts, "shape", None) != self.active.shape:
             raise EngineError(
                 f"{self.name} returned counts of shape {np.shape(counts)} for {len(self.active)} active positions; it "
                 "must return one count for each"

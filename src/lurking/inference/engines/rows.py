@@ -53,7 +53,7 @@ class Rows:
     @cached_property
     def has_base(self) -> bool:
         """True if some pattern has a base measure other than 1."""
-        return bool(np.any(self.log_base))
+        return bool(np.count_nonzero(self.log_base))
 
     @cached_property
     def total_log_base(self) -> float:
