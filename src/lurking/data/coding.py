@@ -41,7 +41,7 @@ class Coding:
     Attributes
     ----------
     levels : declared levels by column
-    categorical, continuous : names whose kind is forced
+    categorical, continuous, count : names whose kind is forced
     drop : names that are left out
     is_text : the source is a text file, so numbers are still text and a blank cell is missing
     missing_texts : texts that stand for a missing cell
@@ -51,6 +51,7 @@ class Coding:
     levels: Mapping[str, Sequence[Level]] = field(default_factory=dict)
     categorical: frozenset[str] = frozenset()
     continuous: frozenset[str] = frozenset()
+    count: frozenset[str] = frozenset()
     drop: frozenset[str] = frozenset()
     is_text: bool = False
     missing_texts: frozenset[str] = frozenset()
@@ -63,6 +64,7 @@ class Coding:
         categorical: Iterable[str] = (),
         continuous: Iterable[str] = (),
         drop: Iterable[str] = (),
+        count: Iterable[str] = (),
     ) -> Coding:
         """Return the coding that a user's options describe; contradictions are a `DataError`."""
         if levels is not None and not isinstance(levels, Mapping):
@@ -72,8 +74,13 @@ class Coding:
             declared,
             names_of("categorical=", categorical),
             names_of("continuous=", continuous),
+            names_of("count=", count),
             names_of("drop=", drop),
         )
+        for name in sorted(coding.count & (coding.categorical | coding.continuous | declared.keys()), key=str):
+            raise DataError(
+                f"column {name!r} is given in count= and also in categorical=, continuous= or levels=; keep only one"
+            )
         for name in sorted(coding.continuous & (coding.categorical | declared.keys()), key=str):
             raise DataError(
                 f"column {name!r} is given in continuous= and also in categorical= or levels=; keep only one of them"
@@ -86,6 +93,7 @@ class Coding:
             ("levels", self.levels),
             ("categorical", self.categorical),
             ("continuous", self.continuous),
+            ("count", self.count),
             ("drop", self.drop),
         ):
             for name in names:
@@ -157,6 +165,8 @@ def code_column(raw: RawColumn, coding: Coding) -> Column:
         raw = with_parsed_numbers(raw)
     if name in coding.continuous:
         return Column.continuous(name, as_numbers(raw), declared=True)
+    if name in coding.count:
+        return code_counts(raw)
     check_one_family(raw)
     if raw.is_category:
         return Column.categorical(name, raw.codes.astype(np.int32), tuple(raw.distinct), declared=True)
@@ -196,8 +206,24 @@ def code_floats(raw: RawColumn, *, declared: bool) -> Column:
     return Column.categorical(raw.name, apply_lookup(raw.codes, inverse).astype(np.int32), levels, declared=declared)
 
 
+def code_counts(raw: RawColumn) -> Column:
+    """Code counts, whole numbers of at least 0, by the different ones that occur."""
+    numbers, inverse = np.unique(finite_numbers(raw), return_inverse=True)
+    wrong = (numbers < 0.0) | (numbers != np.floor(numbers))
+    if wrong.any():
+        index = int(np.flatnonzero(wrong[inverse])[0])
+        raise DataError(
+            f"column {raw.name!r}, row {raw.first_row(index)}: {shown(plain_number(raw.distinct[index]))} is not a "
+            "count; a count must be an integer >= 0"
+        )
+    codes = apply_lookup(raw.codes, inverse).astype(np.int32)
+    return Column.count(raw.name, codes, tuple(int(number) for number in numbers.tolist()))
+
+
 def code_empty(raw: RawColumn, coding: Coding) -> Column:
     """Code a column in which every cell is missing."""
+    if raw.name in coding.count:
+        return Column.count(raw.name, raw.codes.astype(np.int32), ())
     if raw.name in coding.continuous:
         return Column.continuous(raw.name, np.full(len(raw.codes), np.nan), declared=True)
     if len(raw.codes) == 0:

@@ -94,13 +94,14 @@ class Table:
         weights: str | Sequence[float] | NDArray[Any] | None = None,
         categorical: Iterable[str] = (),
         continuous: Iterable[str] = (),
+        count: Iterable[str] = (),
     ) -> Table:
         """Return a table from a list of rows, each with one value for each column; None is a missing cell.
 
         No rows at all is allowed when the levels of every column are declared.
         """
         source = source_from_rows(rows, names_given(columns))
-        return assemble(source, Coding.from_options(levels, categorical, continuous), weights)
+        return assemble(source, Coding.from_options(levels, categorical, continuous, count=count), weights)
 
     @classmethod
     def from_columns(
@@ -111,9 +112,10 @@ class Table:
         categorical: Iterable[str] = (),
         continuous: Iterable[str] = (),
         drop: Iterable[str] = (),
+        count: Iterable[str] = (),
     ) -> Table:
         """Return a table from a mapping of names to sequences or one-dimensional arrays of equal length."""
-        coding = Coding.from_options(levels, categorical, continuous, drop)
+        coding = Coding.from_options(levels, categorical, continuous, drop, count)
         return assemble(source_from_columns(columns), coding, weights)
 
     @classmethod
@@ -125,12 +127,14 @@ class Table:
         categorical: Iterable[str] = (),
         continuous: Iterable[str] = (),
         drop: Iterable[str] = (),
+        count: Iterable[str] = (),
     ) -> Table:
         """Return a table from a pandas, polars or Arrow table; `weights` is a column of it or an array.
 
         Category and Enum columns keep their own order, and their unused categories stay as unseen levels.
         """
-        return assemble(source_from_frame(frame), Coding.from_options(levels, categorical, continuous, drop), weights)
+        coding = Coding.from_options(levels, categorical, continuous, drop, count)
+        return assemble(source_from_frame(frame), coding, weights)
 
     @classmethod
     def from_array(
@@ -142,10 +146,11 @@ class Table:
         categorical: Iterable[str] = (),
         continuous: Iterable[str] = (),
         drop: Iterable[str] = (),
+        count: Iterable[str] = (),
     ) -> Table:
         """Return a table from an array of shape (n_rows, p); NaN and None are missing, names default to x0, x1, ..."""
         source = source_from_array(array, None if columns is None else names_given(columns))
-        return assemble(source, Coding.from_options(levels, categorical, continuous, drop), weights)
+        return assemble(source, Coding.from_options(levels, categorical, continuous, drop, count), weights)
 
     @classmethod
     def from_codes(cls, columns: Mapping[str, tuple[CodeArray, Sequence[Level]]]) -> Table:

@@ -80,10 +80,6 @@ class PoissonRate(Conjugate):
         """Return the log density of the rates."""
         return float(h @ eta) - float(eta[1::2].sum()) - self.log_normaliser(h)
 
-    def over_parameters(self, h: FloatArray) -> FloatArray:
-        """Return (b, a − 1): the density of the rate is ∝ r^(a − 1) e^(−b r)."""
-        return np.asarray(h - np.tile([0.0, 1.0], len(h) // 2))
-
 
 def _side_by_side(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return first and second alternating along the last axis."""

@@ -112,10 +112,6 @@ class GaussianWeights(Conjugate):
         """Return the log density of the weights."""
         return float(h @ eta) - self.log_normaliser(h)
 
-    def over_parameters(self, h: FloatArray) -> FloatArray:
-        """Return h: the weights are their own coordinates."""
-        return h
-
     def _split(self, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the vectors (R, D) and the matrices (R, D, D) of flat rows."""
         shaped = flat.reshape(-1, self.n_weights + self.n_weights**2)

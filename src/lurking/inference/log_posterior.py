@@ -59,11 +59,10 @@ class LogPosterior:
         names, row = [], 0
         for j in layout.owners:
             parents = [layout.nodes[parent] for parent in layout.parents[j]]
-            for states in product(
-                *(levels[parent][: layout.cardinalities[layout.index[parent]]] for parent in parents)
-            ):
-                given = ", ".join(f"{parent}={state}" for parent, state in zip(parents, states, strict=True))
-                label = f"{layout.nodes[j]}({given})" if given else layout.nodes[j]
+            given = product(*(levels[parent] for parent in parents)) if layout.shapes[j][0] > 1 else [()]
+            for states in given:
+                words = ", ".join(f"{parent}={state}" for parent, state in zip(parents, states, strict=False))
+                label = f"{layout.nodes[j]}({words})" if words else layout.nodes[j]
                 names += [f"{label}[{k}]" for k in range(int(starts[row + 1] - starts[row]))]
                 row += 1
         return tuple(names)

@@ -143,6 +143,10 @@ def has_fit(problem: Problem, method: str, options: FitOptions) -> bool:
 
 
 def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
+    if options.optimizer != "em":
+        refuse_families(problem, f"optimizer={options.optimizer!r}", "optimizer='em'")
+    if method == "map-probability":
+        refuse_families(problem, f"method={method!r}", "method='map'")
     stop, was_set = options.stop, options.stop.is_set
     problem.watch(options.progress, options.workers)
     climber = Climber(problem.engine, problem.pseudo, rule_of(method), problem.n)

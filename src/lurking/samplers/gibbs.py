@@ -11,6 +11,7 @@ from lurking.runtime.checks import check_whole
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.annealing.paths import sampled_program
+from lurking.samplers.reference_gibbs import ReferenceGibbs
 from lurking.types import FloatArray
 
 
@@ -21,7 +22,7 @@ class Draws:
     Attributes
     ----------
     problem : what the posterior is of.
-    log_theta : (chains, draws, P) ln θ over all flat positions.
+    log_theta : (chains, draws, P) ln θ over all flat positions; of nodes without a table η(θ).
     log_likelihood : (chains, draws) ln p(y|θ) at the point each kept sweep started from.
     """
 
@@ -50,10 +51,14 @@ def gibbs(
 
     Each chain has its own random stream: results do not depend on the number of workers.
     """
-    from lurking.kernels.cpu.chains.gibbs import gibbs_into
-
     for name, value, least in (("chains", chains, 1), ("draws", draws, 1), ("burn_in", burn_in, 0), ("thin", thin, 1)):
         check_whole(name, value, least)
+    if problem.families:
+        return _in_python(
+            problem, int(draws), int(burn_in), int(thin), seed_sequence(seed).spawn(int(chains)), workers, stop
+        )
+    from lurking.kernels.cpu.chains.gibbs import gibbs_into
+
     engine = problem.engine
     program = sampled_program(problem)
     pseudo, active, inactive = np.ascontiguousarray(problem.pseudo[engine.active]), engine.active, engine.inactive
@@ -77,6 +82,39 @@ def gibbs(
         return whole, likelihoods
 
     done = map_in_order(one, seed_sequence(seed).spawn(int(chains)), workers=workers, stop=stop)
+    if not done:
+        raise KeyboardInterrupt
+    return Draws(problem, np.stack([points for points, _ in done]), np.stack([values for _, values in done]))
+
+
+def _in_python(
+    problem: Problem,
+    draws: int,
+    burn_in: int,
+    thin: int,
+    seeds: list[np.random.SeedSequence],
+    workers: int | None,
+    stop: StopFlag | None,
+) -> Draws:
+    """Run the chains of a problem with nodes other than tables, by the reference sampler."""
+
+    def one(child: np.random.SeedSequence) -> tuple[FloatArray, FloatArray] | None:
+        generator, chain = np.random.Generator(np.random.PCG64(child)), ReferenceGibbs(problem)
+        eta = chain.first(generator)
+        points, likelihoods = np.empty((draws, problem.layout.size)), np.empty(draws)
+        for sweep in range(burn_in + draws * thin):
+            if stop is not None and stop.is_set:
+                return None
+            kept, rest = divmod(sweep + 1 - burn_in, thin)
+            is_kept = kept > 0 and rest == 0
+            if is_kept:
+                likelihoods[kept - 1] = chain.log_likelihood(eta)
+            eta = chain.sweep(eta, generator)
+            if is_kept:
+                points[kept - 1] = eta
+        return points, likelihoods
+
+    done = [made for made in map_in_order(one, seeds, workers=workers, stop=stop) if made is not None]
     if not done:
         raise KeyboardInterrupt
     return Draws(problem, np.stack([points for points, _ in done]), np.stack([values for _, values in done]))

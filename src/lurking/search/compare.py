@@ -65,7 +65,7 @@ def compare(
     prior, again = StructurePrior.from_option(structure_prior), Rescoring(rescore, within)
     names, dags = _named(models, data, {} if hidden is None else hidden)
     for dag in dags:
-        check_columns(dag, data)
+        check_columns(dag, data, with_values=True)
     _check_same_columns(names, dags)
     stop, meter = options.pop("stop", None) or StopFlag(), progress or Silent()
     of_problem, _, _ = split_options(options)

@@ -40,7 +40,7 @@ class CompletionEngine(Engine):
     ----------
     row_of : (T,) row of each completion, ascending.
     codes : (T, nodes) completed rows.
-    factors : one for each node that has a part in some row.
+    factors_by_node : {number of the node: its factor} of those that have a part in some row.
     """
 
     def __init__(self, layout: Layout, rows: Rows, prune: bool, wanted: Sequence[int] = ()) -> None:
@@ -50,7 +50,8 @@ class CompletionEngine(Engine):
         self._check(is_open)
         self.row_of, self.codes = completions(rows.codes, is_open, layout.cardinalities)
         self._begin = np.searchsorted(self.row_of, np.arange(len(rows)))
-        self.factors = [self._factor(j) for j in range(len(layout.nodes)) if self.kept[:, j].any()]
+        self.factors_by_node = {j: self._factor(j) for j in range(len(layout.nodes)) if self.kept[:, j].any()}
+        self.factors = tuple(self.factors_by_node.values())
         self.active = np.arange(layout.size)
         self.complete_counts = np.zeros(layout.size)
         if self.is_convex and not is_open.any():

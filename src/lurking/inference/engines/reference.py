@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from lurking.inference.engines.base import Engine
+from lurking.inference.engines.completions import cells_of, value_column
 from lurking.inference.engines.components import Splitter
 from lurking.inference.engines.rows import Rows
 from lurking.kernels.reference.enumeration import expect
+from lurking.models.families.table import TableFamily
 from lurking.models.layout import Layout
-from lurking.types import FloatArray
+from lurking.types import BoolArray, FloatArray, IntArray
 
 
 class ReferenceEngine(Engine):
@@ -30,7 +34,10 @@ class ReferenceEngine(Engine):
         for i, row in enumerate(codes):
             keep = splitter.kept(sum(1 << j for j, code in enumerate(row) if code < 0))
             self.kept[i] = [bool(keep >> j & 1) for j in range(codes.shape[1])]
-        if not np.any(self.kept & (self.codes < 0)):
+        for j in range(codes.shape[1]):
+            if value_column(layout, j) is not None:  # a missing value has no part in its row
+                self.kept[:, j] &= self.codes[:, j] >= 0
+        if self.is_convex and not np.any(self.kept & (self.codes < 0)):
             self.complete_counts, _ = self._expect_active(np.zeros(layout.size))
             self.active = np.empty(0, np.int64)
 
@@ -39,6 +46,8 @@ class ReferenceEngine(Engine):
     ) -> tuple[FloatArray, float]:
         of = layout or self.layout
         codes, kept = self.codes[rows], self.kept[rows]
+        if not of.are_tables:
+            return _expect_families(of, codes, self.rows.values[rows], kept, weights, potentials)
         return expect(of.cardinalities, of.parents, of.offsets, codes, kept, weights, potentials)
 
     def _expect_active(self, potentials: FloatArray) -> tuple[FloatArray, float]:
@@ -71,3 +80,36 @@ class ReferenceEngine(Engine):
         marginals = family.reshape(len(self.rows), layout.configurations[node], width).sum(axis=1)
         marginals[~self.kept[:, node]] = np.nan
         return np.asarray(marginals, np.float64)
+
+
+def _expect_families(
+    layout: Layout, codes: IntArray, values: FloatArray, kept: BoolArray, weights: FloatArray, potentials: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return (N, log_z) of nodes of any family: every row, every joint state, every node, one at a time."""
+    counts, log_z = np.zeros(layout.size), 0.0
+    for row, own, keep, weight in zip(codes, values, kept, weights, strict=True):
+        if weight == 0.0:
+            continue
+        free = [j for j in range(len(row)) if keep[j] and row[j] < 0]
+        scores, gradients = [], []
+        for states in itertools.product(*(range(layout.cardinalities[j]) for j in free)):
+            completed = np.maximum(row, 0)
+            completed[free] = states
+            score, gradient = 0.0, np.zeros(layout.size)
+            for j in np.flatnonzero(keep):
+                column = value_column(layout, int(j))
+                value = np.asarray([0.0 if column is None else own[column]])
+                cells = cells_of(layout, int(j), completed[None, :], value)
+                family = layout.families.get(layout.nodes[j]) or TableFamily(layout.cardinalities[j])
+                at = slice(layout.offsets[j], layout.offsets[j] + math.prod(layout.shapes[j]))
+                score += float(family.cells(potentials[at], cells)[0])
+                gradient[at] += family.statistics(potentials[at], cells, np.ones(1))
+            scores.append(score)
+            gradients.append(gradient)
+        top = max(scores)
+        if top == -math.inf:
+            return np.zeros(layout.size), -math.inf
+        masses = np.exp(np.asarray(scores) - top)
+        log_z += weight * (top + math.log(masses.sum()))
+        counts += weight * (masses / masses.sum()) @ np.asarray(gradients)
+    return counts, log_z

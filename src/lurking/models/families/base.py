@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lurking.data.column import Column
 from lurking.expfam.base import Conjugate
 from lurking.types import FloatArray, IntArray
 
@@ -22,6 +23,15 @@ class Cells(NamedTuple):
     """(k,) state of the node; 0 for a node with values."""
     value: FloatArray
     """(k,) value of the node; 0 for a node with states."""
+
+
+class Scope(NamedTuple):
+    """What a family may ask of its node: name, column with the weights of its rows, and states of each parent."""
+
+    name: str
+    column: Column
+    weights: FloatArray
+    parents: tuple[int, ...]
 
 
 class Family(ABC):

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from lurking.data.column import Column
 from lurking.errors import OptionError, StructureError, UnknownNameError, clipped
 from lurking.graph.dag import Dag
-from lurking.models.families.base import Family
+from lurking.models.families.base import Family, Scope
+from lurking.models.families.count import count_of
+from lurking.models.families.logistic import logistic_of
 from lurking.types import FloatArray
 
-
-class Scope(NamedTuple):
-    """What a family may ask of its node: name, column with the weights of its rows, and states of each parent."""
-
-    name: str
-    column: Column
-    weights: FloatArray
-    parents: tuple[int, ...]
-
-
 TABLE = "table"
-FAMILIES: dict[str, Callable[[Scope], Family]] = {}
+FAMILIES: dict[str, Callable[[Scope], Family]] = {"count": count_of, "logistic": logistic_of}
 """Families other than the table by name, and how they are made for a node."""
-OF_KIND: dict[str, str] = {"categorical": TABLE}
+OF_KIND: dict[str, str] = {"categorical": TABLE, "count": "count"}
 """The family that columns of a kind have unless another one is asked for."""
 
 
