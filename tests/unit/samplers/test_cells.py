@@ -19,10 +19,11 @@ TABLE = lk.Table.from_rows(
 )
 NODES = ("h", "a", "b", "c")
 SIZES = (2, 2, 2, 3)
+PROBLEM = lk.Problem("h[2]; a; b; c", TABLE, prune=False)
 
 
 def made():
-    rows, weights = completable_rows(TABLE, NODES, likelihood=True)
+    rows, weights = completable_rows(PROBLEM, likelihood=True)
     return rows, weights, Cells(rows, weights, SIZES)
 
 
@@ -81,7 +82,7 @@ def test_scores_of_families_are_the_exact_evidence_of_the_completed_table(prior)
 
 
 def test_without_the_likelihood_there_are_no_rows_and_everything_scores_0():
-    rows, weights = completable_rows(TABLE, NODES, likelihood=False)
+    rows, weights = completable_rows(PROBLEM, likelihood=False)
     cells = Cells(rows, weights, SIZES)
     assert len(cells) == 0
     assert cells.log_likelihood(np.empty(0)) == 0.0
@@ -94,4 +95,4 @@ def test_too_many_completions_and_fractions_of_rows_are_refused():
         Cells(wide, np.ones(1), (3,) * 40)
     table = lk.Table.from_rows([(0,), (1,)], ["a"], weights=[0.5, 1.0])
     with pytest.raises(DataError, match="whole-number"):
-        completable_rows(table, ("a",), likelihood=True)
+        completable_rows(lk.Problem("a", table), likelihood=True)

@@ -31,7 +31,7 @@ def chain_of(start, most=None, *, seed=0, prior=1.0, likelihood=True, log_prior=
         arcs[dag.nodes.index(parent), dag.nodes.index(child)] = True
     hidden = np.asarray([name in dag.hidden for name in dag.nodes])
     free = ~np.eye(len(sizes), dtype=np.bool_) & (~hidden if allowed == "all" else np.zeros_like(hidden))
-    rows, weights = completable_rows(TABLE, dag.nodes, likelihood=likelihood)
+    rows, weights = completable_rows(lk.Problem(dag, TABLE, prune=False), likelihood=likelihood)
     space = Space(
         nodes=dag.nodes,
         is_hidden=hidden,
