@@ -80,7 +80,8 @@ def log_ratio_with_parameters(completed, prior, before, after):
             rows = np.arange(0, len(counts) + 1, states)
             pseudo = pseudo_count_of(prior, states, len(counts) // states)
             proposal = Dirichlet(rows).log_density(counts + pseudo, log_theta)
-            result += sign * (log_density(log_theta, prior, states) + float(counts @ log_theta) - proposal)
+            prior_density = log_density([log_theta.reshape(-1, states)], prior)
+            result += sign * (prior_density + float(counts @ log_theta) - proposal)
     return result
 
 
