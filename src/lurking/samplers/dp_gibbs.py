@@ -21,11 +21,11 @@ import numpy as np
 
 from lurking.data.files import as_table
 from lurking.data.table import Table, names_given
-from lurking.errors import FractionalWeights, OptionError, TooLarge
+from lurking.errors import OptionError, TooLarge
 from lurking.graph.dag import Dag
 from lurking.inference.problem import Problem
 from lurking.models.prior import Prior, SymmetricPrior
-from lurking.runtime.checks import check_whole, is_positive
+from lurking.runtime.checks import check_whole, check_whole_weights, is_positive
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.convergence import Agreement, agreement, warn_of_disagreement
@@ -268,10 +268,7 @@ def drawn_concentration(
 
 def _cases(table: Table, *, likelihood: bool) -> tuple[IntArray, CodeArray]:
     """Return the row of every case (n,) and its codes (n, C); without the likelihood every cell is empty."""
-    if not table.has_integer_weights:
-        raise FractionalWeights(
-            "a Dirichlet process needs whole-number weights: a row of weight w is w cases, each with its own state"
-        )
+    check_whole_weights(table.weights, "give whole numbers; a row of weight w is w cases, each with its own state")
     if table.n > MOST_CASES:
         raise TooLarge(
             f"the weights add up to {table.n:.3g} cases, each with a state of its own; at most {MOST_CASES:.0e} are "

@@ -13,10 +13,11 @@ from typing import final
 
 import numpy as np
 
-from lurking.errors import FractionalWeights, TooLarge
+from lurking.errors import TooLarge
 from lurking.expfam.blocks import Blocks
 from lurking.inference.problem import Problem
 from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
+from lurking.runtime.checks import check_whole_weights
 from lurking.runtime.memory import count_in_words
 from lurking.types import AnyArray, CodeArray, FloatArray, IntArray
 
@@ -32,11 +33,7 @@ def completable_rows(problem: Problem, *, likelihood: bool) -> tuple[CodeArray, 
     get more, is unobserved. Without the likelihood there are no rows.
     """
     table, nodes = problem.table, problem.layout.nodes
-    if not table.has_integer_weights:
-        raise FractionalWeights(
-            "sampling needs whole-number weights (a fraction of a row has no hidden state to draw); "
-            "use vb or cs, which take any weights"
-        )
+    check_whole_weights(table.weights, "use vb or cs, which take any weights")
     columns = problem.dag.observed
     patterns = table.patterns(columns)
     counted = patterns.weights > 0.0 if likelihood else np.zeros(len(patterns), np.bool_)
