@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +13,13 @@ from lurking.expfam.blocks import Blocks
 from lurking.graph.dag import Dag
 from lurking.models.ties import Ties
 from lurking.types import CodeArray, FloatArray, IntArray, read_only
+
+Size = TypeVar("Size", int, float, FloatArray)
+
+
+def free_parameters(states: int, configurations: Size) -> Size:
+    """Return (r − 1) q, the number of free parameters of a table with q rows of r states."""
+    return (states - 1) * configurations
 
 
 class Layout:
@@ -53,7 +61,7 @@ class Layout:
     @cached_property
     def family_dimensions(self) -> tuple[int, ...]:
         """Number of free parameters of each family, (r_j − 1) Π_{p ∈ pa(j)} r_p."""
-        return tuple((r - 1) * q for r, q in zip(self.cardinalities, self.configurations, strict=True))
+        return tuple(map(free_parameters, self.cardinalities, self.configurations))
 
     @cached_property
     def dimension(self) -> int:
