@@ -102,7 +102,7 @@ def test_too_many_completions_and_fractions_of_rows_are_refused():
 @pytest.mark.parametrize("prior", [Prior.symmetric(0.3), Prior.bdeu(2.0)])
 def test_tables_side_by_side_are_those_of_a_layout(prior):
     layout = lk.Problem("h[2] -> a c; a -> c; b", TABLE).layout
-    shapes = list(zip(layout.configurations, layout.cardinalities, strict=True))
+    shapes = tuple(zip(layout.configurations, layout.cardinalities, strict=True))
     blocks, pseudo = side_by_side(prior, shapes)
     assert np.array_equal(blocks.row_start, layout.blocks.row_start)
     assert np.array_equal(pseudo, prior.pseudo_counts(layout, {}))

@@ -106,6 +106,6 @@ def drawn_tables(
     generator: np.random.Generator,
 ) -> list[FloatArray]:
     """Return ln θ, flat, of some families with every row, of length `states`, drawn from Dir(λ + N)."""
-    blocks, pseudo = side_by_side(prior, [(len(own) // r, r) for own, r in zip(counts, states, strict=True)])
+    blocks, pseudo = side_by_side(prior, tuple((len(own) // r, r) for own, r in zip(counts, states, strict=True)))
     drawn = blocks.draw(pseudo + np.concatenate(counts), generator)
     return np.split(drawn, np.cumsum([len(own) for own in counts])[:-1])

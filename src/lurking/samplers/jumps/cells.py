@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -19,7 +20,7 @@ from lurking.inference.problem import Problem
 from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.runtime.checks import check_whole_weights
 from lurking.runtime.memory import count_in_words
-from lurking.types import AnyArray, CodeArray, FloatArray, IntArray
+from lurking.types import AnyArray, CodeArray, FloatArray, IntArray, read_only
 
 MOST_CELLS = 1 << 22
 KEPT_INDICES = 1 << 24
@@ -140,12 +141,16 @@ def family_index(codes: AnyArray, cardinalities: Sequence[int], node: int, paren
     return result
 
 
-def side_by_side(prior: SymmetricPrior | BDeuPrior, shapes: Sequence[tuple[int, int]]) -> tuple[Blocks, FloatArray]:
-    """Return the rows of tables with `shapes` (rows, states), one table after the other, and their λ, (P,)."""
+@lru_cache(maxsize=128)
+def side_by_side(prior: SymmetricPrior | BDeuPrior, shapes: tuple[tuple[int, int], ...]) -> tuple[Blocks, FloatArray]:
+    """Return the rows of tables with `shapes` (rows, states), one table after the other, and their λ, (P,).
+
+    Chains ask for the same tables in every sweep; the last ones are kept.
+    """
     counts, states = np.asarray(shapes, np.int64).reshape(-1, 2).T
     lengths = np.repeat(states, counts)
     pseudo = np.repeat([pseudo_count_of(prior, width, count) for count, width in shapes], counts * states)
-    return Blocks.of_tables(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)), pseudo
+    return Blocks.of_tables(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)), read_only(pseudo)
 
 
 def sums_at(places: IntArray, values: FloatArray, size: int) -> FloatArray:

@@ -352,6 +352,6 @@ class JumpChain:
 
 def log_density(tables: Sequence[FloatArray], prior: SymmetricPrior | BDeuPrior) -> float:
     """Return ln p(θ) of tables ln θ (…, states) whose rows are Dir(λ)."""
-    shapes = [(table.size // table.shape[-1], table.shape[-1]) for table in tables]
+    shapes = tuple((table.size // table.shape[-1], table.shape[-1]) for table in tables)
     blocks, pseudo = side_by_side(prior, shapes)
     return blocks.log_density(pseudo, np.concatenate([table.ravel() for table in tables]))
