@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,13 @@ from lurking.graph.dag import Dag
 from lurking.models.families.base import Family
 from lurking.models.ties import Ties
 from lurking.types import AnyArray, BoolArray, CodeArray, FloatArray, IntArray, read_only
+
+Size = TypeVar("Size", int, float, FloatArray)
+
+
+def free_parameters(states: int, configurations: Size) -> Size:
+    """Return (r − 1) q, the number of free parameters of a table with q rows of r states."""
+    return (states - 1) * configurations
 
 
 class Layout:
@@ -70,12 +78,11 @@ class Layout:
     @cached_property
     def family_dimensions(self) -> tuple[int, ...]:
         """Number of free parameters of each family, for tables (r_j − 1) Π_{p ∈ pa(j)} r_p."""
-        return tuple(
-            (self.cardinalities[j] - 1) * self.configurations[j]
-            if name not in self.families
-            else self.families[name].block(self.shapes[j][0]).dimension
-            for j, name in enumerate(self.nodes)
-        )
+        own = tuple(map(free_parameters, self.cardinalities, self.configurations))
+        if not self.families:
+            return own
+        blocks = {name: family.block(self.shapes[self.index[name]][0]) for name, family in self.families.items()}
+        return tuple(blocks[name].dimension if name in blocks else d for name, d in zip(self.nodes, own, strict=True))
 
     @cached_property
     def dimension(self) -> int:

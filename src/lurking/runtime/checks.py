@@ -7,7 +7,8 @@ from typing import TypeGuard
 
 import numpy as np
 
-from lurking.errors import OptionError
+from lurking.errors import FractionalWeights, OptionError
+from lurking.types import FloatArray
 
 
 def check_whole(name: str, value: object, least: int) -> int:
@@ -46,3 +47,11 @@ def is_number(value: object) -> TypeGuard[float]:
 def is_positive(value: object) -> TypeGuard[float]:
     """Whether a value is a finite number above 0."""
     return is_number(value) and value > 0
+
+
+def check_whole_weights(weights: FloatArray, instead: str) -> None:
+    """Raise `FractionalWeights` with the advice `instead` if a weight is not an integer."""
+    if not np.array_equal(weights, np.rint(weights)):
+        raise FractionalWeights(
+            f"sampling needs whole-number weights (a fraction of a row has no hidden state to draw); {instead}"
+        )

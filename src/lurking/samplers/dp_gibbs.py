@@ -21,11 +21,11 @@ import numpy as np
 
 from lurking.data.files import as_table
 from lurking.data.table import Table, names_given
-from lurking.errors import FractionalWeights, OptionError, TooLarge
+from lurking.errors import OptionError, TooLarge
 from lurking.graph.dag import Dag
-from lurking.inference.problem import check_columns
+from lurking.inference.problem import Problem
 from lurking.models.prior import Prior, SymmetricPrior
-from lurking.runtime.checks import check_whole, is_positive
+from lurking.runtime.checks import check_whole, check_whole_weights, is_positive
 from lurking.runtime.executor import StopFlag, map_in_order
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.samplers.convergence import Agreement, agreement, warn_of_disagreement
@@ -171,15 +171,16 @@ def dirichlet_process(
     check_whole("burn_in", burn_in, 0)
     data = as_table(table)
     data = data if columns is None else data.select(names_given(columns))
-    check_columns(Dag(data.columns), data)
+    # The tables of one state: every column is a root.
+    problem = Problem(Dag(data.columns), data, _checked_prior(prior))
     row_of, codes = _cases(data, likelihood=likelihood)
-    rule, pseudo = _checked_concentration(concentration), _pseudo_count(prior)
+    rule = _checked_concentration(concentration)
     flag = stop or StopFlag()
     length = burn_in + draws * thin
     kept_at = np.unique(np.linspace(0, draws - 1, min(partitions, draws)).round().astype(np.int64))
 
     def one(child: np.random.SeedSequence) -> tuple[IntArray, FloatArray, FloatArray, CodeArray] | None:
-        chain = _Chain(codes, data, pseudo, rule, np.random.Generator(np.random.PCG64(child)))
+        chain = _Chain(codes, problem, rule, np.random.Generator(np.random.PCG64(child)))
         numbers, joints, alphas = np.empty(draws, np.int64), np.empty(draws), np.empty(draws)
         kept = np.empty((len(kept_at), len(codes)), np.int32)
         for sweep in range(length):
@@ -209,18 +210,15 @@ class _Chain:
     def __init__(
         self,
         codes: CodeArray,
-        table: Table,
-        pseudo: float,
+        problem: Problem,
         rule: tuple[float, float] | float,
         generator: np.random.Generator,
     ) -> None:
         from lurking.kernels.cpu.chains.dp_gibbs import empty_mixture
 
-        levels = [table[name].cardinality for name in table.columns]
-        offsets = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
         self.rule, self.generator = rule, generator
         self.alpha = rule if isinstance(rule, float) else rule[0] / rule[1]
-        self.mixture = empty_mixture(codes, offsets, np.full(sum(levels), pseudo), FIRST_SLOTS)
+        self.mixture = empty_mixture(codes, problem.layout.row_start, problem.pseudo, FIRST_SLOTS)
 
     @property
     def n_states(self) -> int:
@@ -270,10 +268,7 @@ def drawn_concentration(
 
 def _cases(table: Table, *, likelihood: bool) -> tuple[IntArray, CodeArray]:
     """Return the row of every case (n,) and its codes (n, C); without the likelihood every cell is empty."""
-    if not table.has_integer_weights:
-        raise FractionalWeights(
-            "a Dirichlet process needs whole-number weights: a row of weight w is w cases, each with its own state"
-        )
+    check_whole_weights(table.weights, "give whole numbers; a row of weight w is w cases, each with its own state")
     if table.n > MOST_CASES:
         raise TooLarge(
             f"the weights add up to {table.n:.3g} cases, each with a state of its own; at most {MOST_CASES:.0e} are "
@@ -297,14 +292,14 @@ def _checked_concentration(value: float | tuple[float, float]) -> tuple[float, f
     )
 
 
-def _pseudo_count(prior: Prior | float) -> float:
+def _checked_prior(prior: Prior | float) -> SymmetricPrior:
     made = Prior.of(prior)
     if not isinstance(made, SymmetricPrior):
         raise OptionError(
             f"prior is {made.describe()['kind']!r}; with no bound on the states only the same λ for every entry has a "
             "meaning: a number, Prior.symmetric(1.0) or Prior.jeffreys()"
         )
-    return made.pseudo_count
+    return made
 
 
 def _by_first_appearance(slots: IntArray) -> IntArray:

@@ -16,6 +16,7 @@ from scipy.special import digamma, gammaln, xlogy
 from lurking.graph.dag import Dag
 from lurking.inference.completion import Completion
 from lurking.kernels.reference.special import table_evidence
+from lurking.models.layout import free_parameters
 from lurking.models.prior import Prior, prior_of_every_structure, pseudo_count_of
 from lurking.search.families import Family, OneByOne
 from lurking.types import FloatArray
@@ -92,7 +93,7 @@ class ExpectedScores(OneByOne):
         states = int(counts.shape[1])
         configurations = float(len(counts)) + n_empty
         if self._score == "bic":
-            penalty = 0.5 * math.log(self._n) * (states - 1.0) * configurations
+            penalty = 0.5 * math.log(self._n) * free_parameters(states, configurations)
             return _best_log_likelihood(counts) - penalty
         pseudo = pseudo_count_of(self._prior, states, configurations)
         if self._score == "map":

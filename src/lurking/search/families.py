@@ -18,6 +18,7 @@ from lurking.data.table import Table
 from lurking.errors import DataError, OptionError, StructureError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.inference.problem import check_columns
+from lurking.models.layout import free_parameters
 from lurking.models.prior import BDeuPrior, Prior, SymmetricPrior, prior_of_every_structure, pseudo_count_of
 from lurking.runtime.memory import in_words, is_affordable
 from lurking.types import AnyArray, FloatArray, IntArray
@@ -201,7 +202,7 @@ class FamilyScores:
         with self._counting:
             self._evaluated += len(candidates)
         if self._score == "bic":
-            values -= 0.5 * math.log(self._n) * (states - 1.0) * of_family
+            values -= 0.5 * math.log(self._n) * free_parameters(states, of_family)
         return values
 
     def _parent_keys(self, parents: tuple[int, ...]) -> tuple[IntArray, int]:

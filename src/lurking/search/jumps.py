@@ -16,7 +16,7 @@ from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.moves import arc_matrix
-from lurking.inference.problem import check_columns
+from lurking.inference.problem import Problem
 from lurking.models.prior import Prior, prior_of_every_structure
 from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag, map_in_order
@@ -197,13 +197,12 @@ def sample_structures(
     check_whole("burn_in", burn_in, 0)
     if log_prior is not None and not callable(log_prior):
         raise OptionError(f"log_prior is {log_prior!r}; it must be a function of a Dag that returns ln p(m), or None")
-    data = as_table(table)
-    dag = as_dag(start, "start").bind(data.columns)
-    check_columns(dag, data)
+    rule = prior_of_every_structure(prior, "sampling structures")
+    problem = Problem(as_dag(start, "start"), as_table(table), rule, prune=False)
+    dag, cardinalities = problem.dag, problem.layout.cardinalities
     constraints = _constraints(dag, required, forbidden, tiers, max_parents, (among_observed, between_hidden))
-    cardinalities = [dag.hidden[name] if name in dag.hidden else data[name].cardinality for name in dag.nodes]
     least, most = _bounds(dag, cardinalities, {} if states is None else states)
-    rows, weights = completable_rows(data, dag.nodes, likelihood=likelihood)
+    rows, weights = completable_rows(problem, likelihood=likelihood)
     space = Space(
         nodes=dag.nodes,
         is_hidden=np.asarray([name in dag.hidden for name in dag.nodes]),
@@ -212,12 +211,12 @@ def sample_structures(
         max_parents=constraints.max_parents,
         least=least,
         most=most,
-        prior=prior_of_every_structure(prior, "sampling structures"),
+        prior=rule,
         log_prior=log_prior,
         rows=rows,
         weights=weights,
     )
-    first = arc_matrix(dag, dag.nodes).tobytes(), tuple(cardinalities)
+    first = arc_matrix(dag, dag.nodes).tobytes(), cardinalities
     if space.log_prior_of(first) == -math.inf:
         raise StructureError("the structure prior rules the start out; start where ln p(m) is finite")
     flag = stop or StopFlag()

@@ -23,6 +23,7 @@ from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.structure_priors import StructurePrior
 from lurking.kernels.reference.special import table_evidence
+from lurking.models.layout import free_parameters
 from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
 from lurking.search.constraints import Constraints
 from lurking.search.contenders import Invented, Trial
@@ -122,7 +123,7 @@ class SetAside:
         for column in map(self.whole.__getitem__, self.names):
             states, n = column.cardinality, float(self.whole.weights[column.codes >= 0].sum())
             if prior is None:
-                total -= 0.5 * (states - 1) * math.log(self.whole.n) if states > 1 else 0.0
+                total -= 0.5 * free_parameters(states, 1) * math.log(self.whole.n) if states > 1 else 0.0
                 continue
             total += float(table_evidence(pseudo_count_of(prior, states, 1.0), n * np.eye(1, states)))
         return total

@@ -4,12 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, dirichlet
 
 import lurking as lk
 from lurking.errors import DataError, TooLarge
 from lurking.models.prior import Prior
-from lurking.samplers.jumps.cells import Cells, Completed, completable_rows
+from lurking.samplers.jumps.cells import Cells, Completed, completable_rows, side_by_side
+from lurking.samplers.jumps.rjmcmc import log_density
 
 TABLE = lk.Table.from_rows(
     [(0, 1, 0), (1, None, 2), (None, 0, None), (1, 1, 1)],
@@ -19,10 +20,11 @@ TABLE = lk.Table.from_rows(
 )
 NODES = ("h", "a", "b", "c")
 SIZES = (2, 2, 2, 3)
+PROBLEM = lk.Problem("h[2]; a; b; c", TABLE, prune=False)
 
 
 def made():
-    rows, weights = completable_rows(TABLE, NODES, likelihood=True)
+    rows, weights = completable_rows(PROBLEM, likelihood=True)
     return rows, weights, Cells(rows, weights, SIZES)
 
 
@@ -81,7 +83,7 @@ def test_scores_of_families_are_the_exact_evidence_of_the_completed_table(prior)
 
 
 def test_without_the_likelihood_there_are_no_rows_and_everything_scores_0():
-    rows, weights = completable_rows(TABLE, NODES, likelihood=False)
+    rows, weights = completable_rows(PROBLEM, likelihood=False)
     cells = Cells(rows, weights, SIZES)
     assert len(cells) == 0
     assert cells.log_likelihood(np.empty(0)) == 0.0
@@ -94,4 +96,26 @@ def test_too_many_completions_and_fractions_of_rows_are_refused():
         Cells(wide, np.ones(1), (3,) * 40)
     table = lk.Table.from_rows([(0,), (1,)], ["a"], weights=[0.5, 1.0])
     with pytest.raises(DataError, match="whole-number"):
-        completable_rows(table, ("a",), likelihood=True)
+        completable_rows(lk.Problem("a", table), likelihood=True)
+
+
+@pytest.mark.parametrize("prior", [Prior.symmetric(0.3), Prior.bdeu(2.0)])
+def test_tables_side_by_side_are_those_of_a_layout(prior):
+    layout = lk.Problem("h[2] -> a c; a -> c; b", TABLE).layout
+    shapes = tuple(zip(layout.configurations, layout.cardinalities, strict=True))
+    blocks, pseudo = side_by_side(prior, shapes)
+    assert np.array_equal(blocks.row_start, layout.blocks.row_start)
+    assert np.array_equal(pseudo, prior.pseudo_counts(layout, {}))
+
+
+@pytest.mark.parametrize("pseudo_count", [1e-6, 0.5, 1.0, 7.0, 1e6])
+def test_log_density_of_tables_matches_scipy(pseudo_count):
+    generator = np.random.default_rng(3)
+    tables = [generator.dirichlet(np.full(r, 2.0), shape) for r, shape in ((2, (4,)), (3, (2, 2)))]
+    expected = sum(
+        dirichlet.logpdf(row, np.full(len(row), pseudo_count))
+        for own in tables
+        for row in own.reshape(-1, own.shape[-1])
+    )
+    found = log_density([np.log(own) for own in tables], Prior.symmetric(pseudo_count))
+    assert found == pytest.approx(expected, rel=1e-9 if pseudo_count == 1e6 else 1e-12)

@@ -31,7 +31,7 @@ def chain_of(start, most=None, *, seed=0, prior=1.0, likelihood=True, log_prior=
         arcs[dag.nodes.index(parent), dag.nodes.index(child)] = True
     hidden = np.asarray([name in dag.hidden for name in dag.nodes])
     free = ~np.eye(len(sizes), dtype=np.bool_) & (~hidden if allowed == "all" else np.zeros_like(hidden))
-    rows, weights = completable_rows(TABLE, dag.nodes, likelihood=likelihood)
+    rows, weights = completable_rows(lk.Problem(dag, TABLE, prune=False), likelihood=likelihood)
     space = Space(
         nodes=dag.nodes,
         is_hidden=hidden,
@@ -80,7 +80,8 @@ def log_ratio_with_parameters(completed, prior, before, after):
             rows = np.arange(0, len(counts) + 1, states)
             pseudo = pseudo_count_of(prior, states, len(counts) // states)
             proposal = Dirichlet(rows).log_density(counts + pseudo, log_theta)
-            result += sign * (log_density(log_theta, prior, states) + float(counts @ log_theta) - proposal)
+            prior_density = log_density([log_theta.reshape(-1, states)], prior)
+            result += sign * (prior_density + float(counts @ log_theta) - proposal)
     return result
 
 

@@ -16,11 +16,12 @@ from functools import cached_property
 
 import numpy as np
 
-from lurking.errors import DataError, FractionalWeights, TooLarge
+from lurking.errors import DataError, TooLarge
 from lurking.inference.engines.components import Splitter, openings
 from lurking.inference.problem import Problem, refuse_families
 from lurking.kernels.program import Program
 from lurking.learn.fit import Fit
+from lurking.runtime.checks import check_whole_weights
 from lurking.runtime.memory import count_in_words
 from lurking.types import FloatArray
 
@@ -113,11 +114,7 @@ def sampled_program(problem: Problem) -> Program:
     program = compiled_program(problem)
     if program is None:
         raise DataError("there is nothing to sample: no row has anything unobserved that matters; use exact")
-    if not np.array_equal(program.weights, np.rint(program.weights)):
-        raise FractionalWeights(
-            "sampling needs whole-number weights (a fraction of a row has no hidden state to draw); "
-            "use vb or cs, or ais with path='parameters', which take any weights"
-        )
+    check_whole_weights(program.weights, "use vb or cs, or ais with path='parameters', which take any weights")
     return program
 
 

@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lurking.expfam.blocks import Blocks
-from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
-from lurking.samplers.jumps.cells import Cells, family_index, sums_at
+from lurking.models.prior import BDeuPrior, SymmetricPrior
+from lurking.samplers.jumps.cells import Cells, family_index, side_by_side, sums_at
 from lurking.types import AnyArray, FloatArray, IntArray
 
 SCANS = 4
@@ -107,9 +106,6 @@ def drawn_tables(
     generator: np.random.Generator,
 ) -> list[FloatArray]:
     """Return ln θ, flat, of some families with every row, of length `states`, drawn from Dir(λ + N)."""
-    sizes = zip(counts, states, strict=True)
-    shape = np.concatenate([own + pseudo_count_of(prior, width, len(own) // width) for own, width in sizes])
-    ends = np.cumsum([len(own) for own in counts])
-    rows = [np.arange(end - len(own), end, width) for own, end, width in zip(counts, ends, states, strict=True)]
-    out = Blocks.of_tables(np.concatenate([*rows, ends[-1:]])).draw(shape, generator)
-    return [out[end - len(own) : end] for own, end in zip(counts, ends, strict=True)]
+    blocks, pseudo = side_by_side(prior, tuple((len(own) // r, r) for own, r in zip(counts, states, strict=True)))
+    drawn = blocks.draw(pseudo + np.concatenate(counts), generator)
+    return np.split(drawn, np.cumsum([len(own) for own in counts])[:-1])

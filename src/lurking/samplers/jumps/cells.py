@@ -9,32 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import final
 
 import numpy as np
 
-from lurking.data.table import Table
-from lurking.errors import FractionalWeights, TooLarge
+from lurking.errors import TooLarge
+from lurking.expfam.blocks import Blocks
+from lurking.inference.problem import Problem
 from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
+from lurking.runtime.checks import check_whole_weights
 from lurking.runtime.memory import count_in_words
-from lurking.types import AnyArray, CodeArray, FloatArray, IntArray
+from lurking.types import AnyArray, CodeArray, FloatArray, IntArray, read_only
 
 MOST_CELLS = 1 << 22
 KEPT_INDICES = 1 << 24
 """Numbers in the indices of families that are kept; beyond, all are forgotten and found again."""
 
 
-def completable_rows(table: Table, nodes: Sequence[str], *, likelihood: bool) -> tuple[CodeArray, FloatArray]:
+def completable_rows(problem: Problem, *, likelihood: bool) -> tuple[CodeArray, FloatArray]:
     """Return the different rows over all nodes (U, p), −1 where unobserved, and their weights (U,), whole numbers > 0.
 
-    Nodes that are no columns are unobserved everywhere. Without the likelihood there are no rows.
+    Unlike `problem.codes` they are sorted by the columns in node order, and a hidden variable with one state, which may
+    get more, is unobserved. Without the likelihood there are no rows.
     """
-    if not table.has_integer_weights:
-        raise FractionalWeights(
-            "sampling needs whole-number weights (a fraction of a row has no hidden state to draw); "
-            "use vb or cs, which take any weights"
-        )
-    columns = tuple(name for name in nodes if name in table.columns)
+    table, nodes = problem.table, problem.layout.nodes
+    check_whole_weights(table.weights, "use vb or cs, which take any weights")
+    columns = problem.dag.observed
     patterns = table.patterns(columns)
     counted = patterns.weights > 0.0 if likelihood else np.zeros(len(patterns), np.bool_)
     codes = np.full((int(counted.sum()), len(nodes)), -1, np.int32)
@@ -138,6 +139,18 @@ def family_index(codes: AnyArray, cardinalities: Sequence[int], node: int, paren
         result *= cardinalities[v]
         result += codes[v]
     return result
+
+
+@lru_cache(maxsize=128)
+def side_by_side(prior: SymmetricPrior | BDeuPrior, shapes: tuple[tuple[int, int], ...]) -> tuple[Blocks, FloatArray]:
+    """Return the rows of tables with `shapes` (rows, states), one table after the other, and their λ, (P,).
+
+    Chains ask for the same tables in every sweep; the last ones are kept.
+    """
+    counts, states = np.asarray(shapes, np.int64).reshape(-1, 2).T
+    lengths = np.repeat(states, counts)
+    pseudo = np.repeat([pseudo_count_of(prior, width, count) for count, width in shapes], counts * states)
+    return Blocks.of_tables(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)), read_only(pseudo)
 
 
 def sums_at(places: IntArray, values: FloatArray, size: int) -> FloatArray:

@@ -23,20 +23,19 @@ States are labelled, as they are in p(y|m): splits put the second half at a rand
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
-from scipy.special import gammaln
 
 from lurking.errors import OptionError
 from lurking.graph.dag import Dag
 from lurking.graph.moves import ArcSet
-from lurking.models.prior import BDeuPrior, SymmetricPrior, pseudo_count_of
+from lurking.models.prior import BDeuPrior, SymmetricPrior
 from lurking.runtime.checks import is_number
 from lurking.samplers.jumps.allocation import Families, cases_of, deal, drawn_tables, launch, log_deal
-from lurking.samplers.jumps.cells import Cells, Completed, sums_at
+from lurking.samplers.jumps.cells import Cells, Completed, side_by_side, sums_at
 from lurking.samplers.jumps.splitting import Auxiliary, HiddenTables, draw_auxiliary, merge, split
 from lurking.types import BoolArray, CodeArray, FloatArray, IntArray
 
@@ -326,7 +325,7 @@ class JumpChain:
 
     def _log_density(self, tables: HiddenTables) -> float:
         """Return ln p(θ | m) of some tables."""
-        return sum(log_density(table, self.space.prior, table.shape[-1]) for table in (tables.own, *tables.children))
+        return log_density((tables.own, *tables.children), self.space.prior)
 
     def _log_mass(self, cells: Cells, log_theta: list[FloatArray]) -> FloatArray:
         """Return ln p(completed row | θ, m) of every cell, (T,)."""
@@ -351,8 +350,8 @@ class JumpChain:
         return self._known_priors[structure]
 
 
-def log_density(log_theta: FloatArray, prior: SymmetricPrior | BDeuPrior, states: int) -> float:
-    """Return ln p(θ) of one family's table: rows of `states` entries from Dir(λ)."""
-    pseudo = pseudo_count_of(prior, states, log_theta.size // states)
-    constant = float(gammaln(states * pseudo)) - states * float(gammaln(pseudo))
-    return log_theta.size // states * constant + (pseudo - 1.0) * float(log_theta.sum())
+def log_density(tables: Sequence[FloatArray], prior: SymmetricPrior | BDeuPrior) -> float:
+    """Return ln p(θ) of tables ln θ (…, states) whose rows are Dir(λ)."""
+    shapes = tuple((table.size // table.shape[-1], table.shape[-1]) for table in tables)
+    blocks, pseudo = side_by_side(prior, shapes)
+    return blocks.log_density(pseudo, np.concatenate([table.ravel() for table in tables]))

@@ -51,6 +51,8 @@ class Mixture(NamedTuple):
 
 def empty_mixture(codes: CodeArray, offsets: IntArray, pseudo: FloatArray, n_slots: int) -> Mixture:
     """Return a mixture of `n_slots` slots in which no case has entered."""
+    # Kernels are compiled once more for arrays that are read-only.
+    offsets, pseudo = offsets.copy(), pseudo.copy()
     row_pseudo = np.add.reduceat(pseudo, offsets[:-1])
     return Mixture(
         codes=codes,
