@@ -7,7 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "lurking"
-TREE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("```")[1]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+MAP = PAGE.split("```")[1]
+TREE = PAGE.split("## Modules")[1].split("```")[1]
 ROOMS = {"cli": "one file per verb", "evidence": "one file per score", "kernels": "reference (NumPy), cpu (Numba)"}
 """Packages that are told in one phrase."""
 
@@ -31,3 +33,9 @@ def test_the_page_names_every_module(package):
 def test_the_page_names_no_package_that_is_gone():
     named = {name for part in PARTS for name in re.findall(r"(\w+)/", part.split("  ")[0])}
     assert named == PACKAGES
+
+
+def test_the_map_fits_on_a_screen_and_names_every_package():
+    begin, end = PAGE.index("## The map"), PAGE.index("Two contracts")
+    assert PAGE[begin:end].count("\n") < 40
+    assert {name for name in PACKAGES if f"{name}/" not in MAP} == set()
