@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.expfam.dirichlet import log_evidence
+from lurking.expfam.dirichlet import Dirichlet
 from lurking.graph.moves import MoveKind
 from lurking.graph.spaces import all_dags
 from lurking.learn.loop import Status
@@ -244,7 +244,7 @@ class SoftScores:
         counts = self.n * np.moveaxis(self.joint, node, -1).sum(axis=tuple(k - (k > node) for k in others))
         counts = counts.reshape(-1, self.cardinalities[node])
         rows = np.arange(0, counts.size + 1, counts.shape[1])
-        return log_evidence(rows, np.ones(counts.size), counts.ravel())
+        return Dirichlet(rows).log_evidence(np.ones(counts.size), counts.ravel())
 
     def scores_of_additions(self, node, parents, candidates):
         return np.array([self.score(node, tuple(sorted((*parents, int(c))))) for c in candidates])
