@@ -63,6 +63,8 @@ def compare(
     data = as_table(table)
     chosen = _chosen(scores)
     prior, again = StructurePrior.from_option(structure_prior), Rescoring(rescore, within)
+    if rescore == "auto" and (options.get("families") or any(data[name].kind == "count" for name in data.columns)):
+        again = Rescoring(False, within)  # samplers support tables only
     names, dags = _named(models, data, {} if hidden is None else hidden)
     for dag in dags:
         check_columns(dag, data, with_values=True)
