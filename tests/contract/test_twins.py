@@ -17,18 +17,18 @@ PAIRS = {
     # compiled entry: (twin, file that compares them)
     "batch.climb_batch_into": ("lurking.learn.python_loop.climb_in_python", "unit/kernels/test_climb.py"),
     "completion.expected_counts_into": (f"{REFERENCE}completion.expected_counts", "unit/inference/test_completion.py"),
-    "curvature.carry_into": (f"{REFERENCE}curvature.covariance", "unit/inference/test_curvature.py"),
-    "curvature.means_into": (f"{REFERENCE}curvature.covariance", "unit/inference/test_curvature.py"),
-    "curvature.pairs_into": (f"{REFERENCE}curvature.covariance", "unit/inference/test_curvature.py"),
+    "curvature.carry_into": (f"{REFERENCE}curvature.covariance", "unit/inference/curvature/test_curvature.py"),
+    "curvature.means_into": (f"{REFERENCE}curvature.covariance", "unit/inference/curvature/test_curvature.py"),
+    "curvature.pairs_into": (f"{REFERENCE}curvature.covariance", "unit/inference/curvature/test_curvature.py"),
     "enumeration.expect_into": (f"{REFERENCE}enumeration.expect", "contract/test_engines.py"),
     "enumeration.posterior_into": (f"{REFERENCE}enumeration.expect", "contract/test_engines.py"),
     "families.additions_into": (f"{REFERENCE}families.family_value", "unit/kernels/test_families.py"),
     "families.refine_into": (f"{REFERENCE}families.family_counts", "unit/kernels/test_families.py"),
-    "junction.tree_into": (f"{REFERENCE}junction.expect", "unit/inference/test_junction.py"),
+    "junction.tree_into": (f"{REFERENCE}junction.expect", "unit/inference/engines/test_junction.py"),
     "junction.log_z_into": (f"{REFERENCE}junction.expect", "contract/test_engines.py"),
-    "junction.marginals_into": (f"{REFERENCE}junction.expect", "unit/inference/test_junction.py"),
+    "junction.marginals_into": (f"{REFERENCE}junction.expect", "unit/inference/engines/test_junction.py"),
     "points.log_z_into": (f"{REFERENCE}enumeration.expect", "contract/test_engines.py"),
-    "points.weigh_points_into": (f"{REFERENCE}enumeration.expect", "unit/evidence/test_sampled_scores.py"),
+    "points.weigh_points_into": (f"{REFERENCE}enumeration.expect", "unit/evidence/sampled/test_sampled_scores.py"),
     "sampling.draw_into": (f"{REFERENCE}sampling.draw_counts", "unit/kernels/test_sampling.py"),
     "sampling.draw_log_theta": (f"{REFERENCE}metropolis.draw_log_dirichlet", "contract/test_conjugate.py"),
     "special.log_rising": (f"{REFERENCE}special.log_rising", "unit/kernels/test_special.py"),
@@ -60,8 +60,8 @@ PAIRS = {
     "sums.subsets.parents_of_into": (f"{REFERENCE}subsets.edge_probabilities", "unit/kernels/test_subsets.py"),
 }
 WITHOUT = {
-    "chains.annealing.anneal_into": "its weights are tested against exact evidence, unit/samplers/test_annealed.py",
-    "chains.annealing.reverse_into": "its weights are tested against exact evidence, unit/samplers/test_sandwich.py",
+    "chains.annealing.anneal_into": "tested against exact evidence, unit/samplers/annealing/test_annealed.py",
+    "chains.annealing.reverse_into": "tested against exact evidence, unit/samplers/annealing/test_sandwich.py",
 }
 
 

@@ -10,8 +10,9 @@ import lurking as lk
 from lurking.inference.problem import Problem
 from lurking.learn.loop import Status
 from lurking.learn.options import FitOptions
-from lurking.samplers import aliases, modes
+from lurking.samplers import aliases
 from lurking.samplers.aliases import Sharing
+from lurking.samplers.annealing import modes
 from lurking.samplers.annealing.annealed import AnnealOptions, annealed_evidence
 from lurking.samplers.annealing.modes import variational_modes
 from lurking.samplers.annealing.paths import flattened_path, prior_path
