@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
+DOCUMENTATION := $(VENV)/.documentation
 TYPES := $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python tests/import_cycles.py
 
 # Compiled kernels are cached by the text of all kernels: Numba itself does not notice a change in a called module.
@@ -25,7 +26,7 @@ test: style  ## everything that must hold; types and layers are checked while th
 	cat .cache/types.log; \
 	test $$tests -eq 0 && test $$types -eq 0
 
-test-long: $(DEVELOPMENT)  ## statistical checks that take long, left out of "make test"
+test-long: $(DOCUMENTATION)  ## statistical checks that take long, left out of "make test"
 	$(BIN)/python -m pytest -n auto --dist worksteal -m long
 
 conformance: $(DEVELOPMENT)  ## compare every number of the reference cases in CASES with the library
@@ -48,8 +49,8 @@ bench-growth: $(DEVELOPMENT)  ## how an E-step grows with rows, columns, states 
 	$(BIN)/python benchmarks/make_peers.py
 	$(BIN)/python benchmarks/growth.py
 
-docs: $(DEVELOPMENT)  ## run every code block of the documentation, then build it into site/
-	$(BIN)/python -m pytest tests/docs
+docs: $(DOCUMENTATION)  ## run every code block of the documentation, then build it into site/
+	$(BIN)/python -m pytest tests/docs -m "long or not long"
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:  ## remove everything that was built
@@ -63,4 +64,8 @@ $(RUNTIME): pyproject.toml constraints.txt
 
 $(DEVELOPMENT): $(RUNTIME)
 	$(PIP) -e ".[dev]"
+	@touch $@
+
+$(DOCUMENTATION): $(DEVELOPMENT)
+	$(PIP) -e ".[dev,docs]"
 	@touch $@

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lurking.graph.equivalence import Cpdag as Cpdag
     from lurking.graph.equivalence import structural_hamming_distance as structural_hamming_distance
     from lurking.graph.spaces import bipartite as bipartite
+    from lurking.inference.log_posterior import LogPosterior as LogPosterior
     from lurking.inference.network import Network as Network
     from lurking.inference.problem import Problem as Problem
     from lurking.io.models_file import read_models as read_models
@@ -72,6 +73,7 @@ _HOME = {
     "Evidence": "lurking.evidence.base",
     "Fit": "lurking.learn.fit",
     "Kind": "lurking.evidence.base",
+    "LogPosterior": "lurking.inference.log_posterior",
     "LurkingError": "lurking.errors",
     "LurkingWarning": "lurking.errors",
     "Network": "lurking.inference.network",

@@ -9,7 +9,6 @@ import pytest
 
 import lurking as lk
 from lurking.errors import OptionError, TooLarge, UndefinedScore, UnknownNameError
-from lurking.inference.engines.reference import ReferenceEngine
 from lurking.kernels.cpu.chains.metropolis import anneal_parameters_into, log_balance
 from lurking.kernels.reference import metropolis as reference
 from lurking.runtime.executor import StopFlag
@@ -178,21 +177,23 @@ def test_joint_distribution(model, sweep):
 def test_kernel_and_reference_take_the_same_steps(model, sweep):
     problem = fractional_problem() if model == "fractions" else lk.Problem(model, TABLE, 0.7)
     walk, engine = Walk(problem, sweep), problem.engine
-    slow = ReferenceEngine(problem.layout, problem.rows, True)
+    slow = lk.Problem(problem.full_dag, problem.table, problem.prior, engine="reference")
+    posterior = lk.LogPosterior(slow)
 
-    def log_likelihood(log_theta):
+    def target(log_theta):
+        """Table rows that nothing unobserved touches stay at equal probabilities, and have no part."""
         potentials = np.zeros(problem.layout.size)
         potentials[engine.active] = log_theta
-        return slow.expect(potentials)[1]
+        point = posterior.coordinates(potentials)
+        known = engine.complete_counts[engine.inactive] @ posterior.potentials(point)[engine.inactive]
+        return reference.Point(log_theta, posterior.log_prior(point), posterior.log_likelihood(point) - known)
 
     row_start = engine.program.row_start
     steps = schedule(12)
     moves = (steps, 5.0 + 2.0 * problem.n * steps[1:], 0.05)
     sums = np.add.reduceat(walk.pseudo, row_start[:-1])
     start = np.log(walk.pseudo / np.repeat(sums, np.diff(row_start)))
-    expected = reference.anneal_parameters(
-        log_likelihood, row_start, walk.pseudo, walk.blocks, moves, 2, np.random.default_rng(4), start
-    )
+    expected = reference.anneal_parameters(target, row_start, walk.blocks, moves, 2, np.random.default_rng(4), start)
     point, out = start.copy(), (np.empty(12), np.empty(12), np.empty((2, 4), np.int64))
     stop = np.zeros(1, np.int64)
     arguments = engine.program, walk.pseudo, walk.blocks, moves, 2, np.random.default_rng(4), stop, point, out
@@ -217,12 +218,16 @@ def test_the_hastings_correction_of_very_small_probabilities(lowest):
         )
         points.append(np.concatenate([row - np.logaddexp.reduce(row) for row in (weights[:3], weights[3:])]))
     here, there = points
+    # Over logits the density of the prior is Π θ^λ.
+    old, new = (
+        reference.Point(point, pseudo @ point, value) for point, value in zip(points, (-3.0, -5.0), strict=True)
+    )
     for strength, floor in ((0.5, 1e-3), (40.0, 0.1), (3000.0, 1.0)):
-        expected = reference.log_acceptance(row_start, pseudo, (0.0, strength, floor), (here, -3.0), (there, -5.0))
+        expected = reference.log_acceptance(row_start, (0.0, strength, floor), old, new)
         assert log_balance(pseudo, (0, 5), (strength, floor), here, there) == pytest.approx(expected, rel=1e-9)
         back = log_balance(pseudo, (0, 5), (strength, floor), there, here)
         assert back == pytest.approx(-expected, rel=1e-9)
-        tempered = reference.log_acceptance(row_start, pseudo, (0.5, strength, floor), (here, -3.0), (there, -5.0))
+        tempered = reference.log_acceptance(row_start, (0.5, strength, floor), old, new)
         assert tempered == pytest.approx(expected - 1.0, rel=1e-9)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -12,31 +13,30 @@ from scipy.special import gammaln
 from lurking.types import BoolArray, FloatArray, IntArray
 
 
+class Point(NamedTuple):
+    """ln θ of all rows (Q,), the log prior density of its logits up to a constant, and ln p(y|θ)."""
+
+    log_theta: FloatArray
+    log_prior: float
+    log_likelihood: float
+
+
 def log_dirichlet(alpha: FloatArray, log_theta: FloatArray) -> float:
-    """Return ln Dir(θ; α) of one table row, the density over probabilities."""
-    return float(gammaln(alpha.sum()) - gammaln(alpha).sum() + ((alpha - 1.0) * log_theta).sum())
+    """Return ln Dir(θ; α) of one table row, the density over logits."""
+    return float(gammaln(alpha.sum()) - gammaln(alpha).sum() + (alpha * log_theta).sum())
 
 
-def log_acceptance(
-    row_start: IntArray,
-    pseudo: FloatArray,
-    setting: tuple[float, float, float],
-    here: tuple[FloatArray, float],
-    there: tuple[FloatArray, float],
-) -> float:
+def log_acceptance(row_start: IntArray, setting: tuple[float, float, float], here: Point, there: Point) -> float:
     """Return ln of the ratio of beal-ghahramani-2006, eq. 67, at f_τ(θ) = p(θ) p(y|θ)^τ, not cut off at 0.
 
         ln f_τ(θ') + Σ_jl ln Dir(θ_jl; a θ'_jl + ε) − ln f_τ(θ) − Σ_jl ln Dir(θ'_jl; a θ_jl + ε)
 
-    `setting` = (τ, a, ε); `here` and `there` = (ln θ, ln p(y|θ)) of θ and θ'. Rows that are equal in both have no part.
+    `setting` = (τ, a, ε). All densities are those over logits. Rows that are equal in both have no part.
     """
     temperature, strength, floor = setting
-    result = temperature * (there[1] - here[1])
+    result = there.log_prior - here.log_prior + temperature * (there.log_likelihood - here.log_likelihood)
     for first, end in pairwise(row_start):
-        old, new = here[0][first:end], there[0][first:end]
-        if np.array_equal(old, new):
-            continue
-        result += log_dirichlet(pseudo[first:end], new) - log_dirichlet(pseudo[first:end], old)
+        old, new = here.log_theta[first:end], there.log_theta[first:end]
         result += log_dirichlet(strength * np.exp(new) + floor, old)
         result -= log_dirichlet(strength * np.exp(old) + floor, new)
     return result
@@ -54,32 +54,34 @@ def draw_log_dirichlet(alpha: FloatArray, generator: np.random.Generator) -> Flo
 
 
 def anneal_parameters(
-    log_likelihood: Callable[[FloatArray], float],
+    target: Callable[[FloatArray], Point],
     row_start: IntArray,
-    pseudo: FloatArray,
     blocks: IntArray,
     schedule: tuple[FloatArray, FloatArray, float],
     n_sweeps: int,
     generator: np.random.Generator,
     log_theta: FloatArray,
 ) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray]:
-    """Return (increments (K,), ln p(y|θ_k) (K,), accepted (K, sweeps, B), last ln θ (Q,)); arguments as in the twin."""
+    """Return (increments (K,), ln p(y|θ_k) (K,), accepted (K, sweeps, B), last ln θ (Q,)).
+
+    `target` evaluates the parts of the posterior at ln θ (Q,); the other arguments are those of the twin.
+    """
     temperatures, strengths, floor = schedule
     increments, log_likelihoods = np.empty(len(strengths)), np.empty(len(strengths))
     accepted = np.zeros((len(strengths), n_sweeps, len(blocks) - 1), bool)
-    here = log_theta.copy(), log_likelihood(log_theta)
+    here = target(log_theta.copy())
     for k, strength in enumerate(strengths):
-        increments[k] = (temperatures[k + 1] - temperatures[k]) * here[1]
+        increments[k] = (temperatures[k + 1] - temperatures[k]) * here.log_likelihood
         for sweep in range(n_sweeps):
             for block in range(len(blocks) - 1):
-                proposal = here[0].copy()
+                proposal = here.log_theta.copy()
                 for row in range(blocks[block], blocks[block + 1]):
                     own = slice(row_start[row], row_start[row + 1])
-                    proposal[own] = draw_log_dirichlet(strength * np.exp(here[0][own]) + floor, generator)
-                there = proposal, log_likelihood(proposal)
-                setting = (temperatures[k + 1], strength, floor)
-                ratio = log_acceptance(row_start, pseudo, setting, here, there)
+                    alpha = strength * np.exp(here.log_theta[own]) + floor
+                    proposal[own] = draw_log_dirichlet(alpha, generator)
+                there = target(proposal)
+                ratio = log_acceptance(row_start, (temperatures[k + 1], strength, floor), here, there)
                 if math.log(1.0 - generator.random()) < ratio:
                     here, accepted[k, sweep, block] = there, True
-        log_likelihoods[k] = here[1]
-    return increments, log_likelihoods, accepted, here[0]
+        log_likelihoods[k] = here.log_likelihood
+    return increments, log_likelihoods, accepted, here.log_theta
