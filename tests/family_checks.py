@@ -1,5 +1,7 @@
 """What every family of a node must keep, as checks that raise an AssertionError if it does not."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from lurking.models.families.base import Cells
@@ -65,7 +67,7 @@ def check_probabilities(family, n_rows, cells):
     total = np.zeros(len(cells.configuration))
     for state in states:
         for value in values:
-            place = cells._replace(state=np.full_like(cells.state, state), value=np.full_like(cells.value, value))
+            place = replace(cells, state=np.full_like(cells.state, state), value=np.full_like(cells.value, value))
             with np.errstate(over="ignore"):
                 total += np.exp(family.cells(eta, place) + family.log_base(place.value))
     np.testing.assert_allclose(total, 1.0, rtol=1e-9)

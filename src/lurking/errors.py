@@ -59,6 +59,10 @@ class UndefinedScore(LurkingError):  # noqa: N818 - the name is part of the publ
     """The score has no value for this problem (for example BIC on no data)."""
 
 
+class TablesOnly(OptionError, UndefinedScore):  # noqa: N818 - reads as the sentence it raises
+    """A computation that supports tables only was asked of a model with nodes of another family."""
+
+
 class BlockError(UndefinedScore):
     """A family of distributions gave a value that is not finite."""
 

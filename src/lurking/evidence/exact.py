@@ -37,10 +37,16 @@ def exact(problem: Problem, options: FitOptions, *, budget: int = DEFAULT_BUDGET
     """Ln p(y|m) itself, by closed form or by merging equal count tables within `budget` tables held at once."""
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
         raise OptionError(f"budget is {budget!r}; it must be a whole number of tables, at least 1")
+    if not problem.engine.is_convex:
+        refuse_families(problem, "exact evidence has a closed form", "use vb or cs")
     if not problem.is_complete:
-        refuse_families(problem, "exact evidence with unobserved values", "vb or cs")
+        refuse_families(problem, "exact evidence with unobserved values is available", "use vb or cs")
     # Barren nodes and cells integrate to 1, so leaving them out changes nothing but the work.
-    fits = problem.in_blocks or (problem.prune and (problem.engine.program is not None or problem.is_complete))
+    fits = (
+        problem.in_blocks
+        or bool(problem.families)
+        or (problem.prune and (problem.engine.program is not None or problem.is_complete))
+    )
     lean = problem if fits else _enumerated(problem)
     engine, layout = lean.engine, lean.layout
     if engine.program is None and engine.active.size:

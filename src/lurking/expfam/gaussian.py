@@ -9,6 +9,9 @@ import numpy as np
 from lurking.expfam.base import Conjugate
 from lurking.types import FloatArray, IntArray
 
+CUTOFF = 1e-12
+"""Eigenvalues of a precision, relative to the largest, up to which a direction counts as flat."""
+
 
 class GaussianWeights(Conjugate):
     """Independent Gaussian vectors w of D weights, one for each row.
@@ -55,17 +58,18 @@ class GaussianWeights(Conjugate):
         return self._flat(mean, covariance + mean[:, :, None] * mean[:, None, :])
 
     def mode(self, h: FloatArray, otherwise: FloatArray) -> FloatArray:
-        """Return η at w = m; a row whose Λ is not positive definite keeps `otherwise`."""
+        """Return η at the maximum of h·η; along directions without one the weights of `otherwise` stay.
+
+        Such directions have an eigenvalue of Λ that is 0 up to rounding, or negative: weights that no data inform.
+        """
         linear, precision = self._parts(h)
-        result = otherwise.reshape(len(linear), -1).copy()
-        for row in range(len(linear)):
-            try:
-                np.linalg.cholesky(precision[row])
-            except np.linalg.LinAlgError:
-                continue
-            mean = np.linalg.solve(precision[row], linear[row])
-            result[row] = np.concatenate([mean, np.outer(mean, mean).ravel()])
-        return np.asarray(result.ravel())
+        before, _ = self._split(otherwise)
+        values, vectors = np.linalg.eigh(precision)
+        has_maximum = values > CUTOFF * np.maximum(np.abs(values).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        along = np.einsum("rji,rj->ri", vectors, linear)
+        kept = np.einsum("rji,rj->ri", vectors, before)
+        moved = np.where(has_maximum, along / np.where(has_maximum, values, 1.0), kept)
+        return self.natural(np.einsum("rij,rj->ri", vectors, moved).ravel())[0]
 
     def draw(self, h: FloatArray, generator: np.random.Generator) -> FloatArray:
         """Return η of one draw of every vector."""

@@ -17,6 +17,7 @@ from lurking.errors import (
     LurkingWarning,
     OptionError,
     StructureError,
+    TablesOnly,
     TooLarge,
     UnknownNameError,
     nearest_hint,
@@ -239,7 +240,7 @@ class Problem:
     @cached_property
     def effective_dimension(self) -> int:
         """Generic rank of the map θ → p(observed variables) (Geiger, Heckerman & Meek 1996)."""
-        refuse_families(self, "the effective dimension", "the dimension")
+        refuse_families(self, "the effective dimension is defined", "use dimension='standard'")
         return effective_dimension(self.layout)
 
     @cached_property
@@ -269,10 +270,30 @@ class Problem:
 
     def _log_aliases(self, dag: Dag) -> float:
         if ties := restricted(self.tied, dag.nodes):
-            return tied_log_aliases(dag, self.layout.split(self.pseudo), ties)
+            return tied_log_aliases(dag, self._alias_tables(), ties)
         if self.prior.is_exchangeable:
             return log_aliases(dag)
-        return log_aliases(dag, self.layout.split(self.pseudo), self.cardinalities)
+        cardinalities = {name: r for name, r in self.cardinalities.items() if name not in self.families}
+        return log_aliases(dag, self._alias_tables(), cardinalities)
+
+    def _alias_tables(self) -> dict[str, FloatArray]:
+        """Return the pseudo-counts by node; of other families their hyperparameters, or ones if rows are shared.
+
+        Hyperparameters of a row stand for those of an observed variable with as many states. A family with one row for
+        all states of its parents has a prior that no relabeling changes, unless its hyperparameters are explicit.
+        """
+        layout, tables = self.layout, self.layout.split(self.pseudo)
+        for name, family in layout.families.items():
+            j = layout.index[name]
+            if len(tables[name]) == layout.configurations[j]:
+                continue
+            if not np.array_equal(tables[name].ravel(), family.prior(len(tables[name]))):
+                raise TablesOnly(
+                    f"relabelings are counted only for {family.name} nodes with their default prior, and {name!r} has "
+                    "explicit hyperparameters; pass a family with another scale instead"
+                )
+            tables[name] = np.ones((layout.configurations[j], 1))
+        return tables
 
     @property
     def cardinalities(self) -> dict[str, int]:
@@ -336,10 +357,10 @@ def refuse_ties(problem: Problem, what: str, instead: str) -> None:
 
 
 def refuse_families(problem: Problem, what: str, instead: str) -> None:
-    """Refuse a computation that supports tables only."""
+    """Refuse a computation that supports tables only; `what` ends with the verb, such as "laplace works"."""
     if problem.families:
         names = ", ".join(sorted({family.name for family in problem.families.values()}))
-        raise OptionError(f"{what} supports tables only, and the model has {names} nodes; use {instead}")
+        raise TablesOnly(f"{what} only with tables, and the model has {names} nodes; {instead}")
 
 
 def shared_patterns(dag: Dag, table: Table) -> Patterns:

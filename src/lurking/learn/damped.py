@@ -19,12 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lurking.kernels.program import FIRST_STEP_LIMIT, LEAST_JUMP, STEP_LIMIT_FACTOR, ClimbResult, Outcome, Rule
-from lurking.learn.python_loop import Prepared
+from lurking.kernels.program import FIRST_STEP_LIMIT, LEAST_JUMP, ClimbResult, Outcome, Rule
+from lurking.learn.python_loop import Prepared, next_limit, squared_step
 from lurking.types import FloatArray, IntArray
 
 LEAST_SHARE = 2.0**-40
 """Share of a step below which no step is thought to raise the objective."""
+FLAT = 1e-9
+"""Predicted gain, relative to the objective, that rounding may hide."""
 
 
 class Place(NamedTuple):
@@ -67,15 +69,11 @@ class Walk(ABC):
         """Return what `pack` was given."""
 
     def extrapolated(self, before: Place, here: Place, limit: float) -> tuple[float, FloatArray]:
-        """Return the length and end of a squared step (Varadhan & Roland 2008, scheme S3)."""
+        """Return the length and end of a squared step, kept near the target."""
         x0, x1, x2 = self.pack(before.own), self.pack(here.own), self.pack(here.target)
-        finite = np.isfinite(x0) & np.isfinite(x1) & np.isfinite(x2)
-        r = x1[finite] - x0[finite]
-        v = (x2[finite] - x1[finite]) - r
-        r_square, v_square = float(r @ r), float(v @ v)
-        step = 1.0 if v_square <= 1e-300 or r_square <= 1e-300 else min(math.sqrt(r_square / v_square), limit)
-        end = x2.copy()
-        end[finite] = np.clip(x0[finite] + 2.0 * step * r + step * step * v, x2[finite] - 46.0, x2[finite] + 46.0)
+        step, end = squared_step(x0, x1, x2, limit)
+        finite = np.isfinite(x2)
+        end[finite] = np.clip(end[finite], x2[finite] - 46.0, x2[finite] + 46.0)
         return step, self.unpack(end)
 
 
@@ -169,9 +167,12 @@ def climb_damped(
     if not here.log_z > -math.inf:
         outcome, max_iter = Outcome.IMPOSSIBLE, 0
     while evaluations - 1 < max_iter:
-        if here.predicted < threshold or share < LEAST_SHARE:
+        is_flat = here.predicted < threshold
+        if is_flat or (share < LEAST_SHARE and here.predicted < FLAT * (1.0 + abs(here.objective))):
             outcome = Outcome.CONVERGED
             break
+        if share < LEAST_SHARE:  # no step rises though one should: undamped steps are tried until max_iter
+            share = 1.0
         if stop[0]:
             outcome = Outcome.INTERRUPTED
             break
@@ -192,7 +193,7 @@ def climb_damped(
         evaluations += 1
         accepted = extra.objective >= here.objective
         if step == limit:
-            limit = max(limit * STEP_LIMIT_FACTOR if accepted else limit / STEP_LIMIT_FACTOR, FIRST_STEP_LIMIT)
+            limit = next_limit(limit, accepted)
         if accepted:
             here = extra
             trace.append(constant + here.objective)

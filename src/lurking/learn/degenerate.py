@@ -48,10 +48,16 @@ def state_profiles(layout: Layout, theta: FloatArray, node: int) -> FloatArray:
         if node in parents:
             rows = layout.table(theta, layout.nodes[child])
             if len(rows) != layout.configurations[child]:
-                return np.empty((cards[node], 0))  # parameters that all states share do not tell them apart
+                return np.empty((cards[node], 0))  # the states differ in ways that no rows of their own show
             table = rows.reshape(*(cards[p] for p in parents), -1)
             parts.append(np.moveaxis(table, parents.index(node), 0).reshape(cards[node], -1))
     return np.concatenate(parts, axis=1)
+
+
+def _distance(one: FloatArray, other: FloatArray) -> float:
+    """Return the largest difference; equal infinite entries do not differ."""
+    apart = one != other
+    return float(np.abs(one[apart] - other[apart]).max(initial=0.0))
 
 
 def _alike(profiles: FloatArray, states: list[int], within: float) -> list[tuple[int, ...]]:
@@ -59,7 +65,7 @@ def _alike(profiles: FloatArray, states: list[int], within: float) -> list[tuple
     groups: list[list[int]] = []
     for k in states:
         for group in groups:
-            if np.abs(profiles[k] - profiles[group[0]]).max() <= within:
+            if _distance(profiles[k], profiles[group[0]]) <= within:
                 group.append(k)
                 break
         else:

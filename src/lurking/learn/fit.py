@@ -82,7 +82,7 @@ class Fit:
     def network(self) -> Network:
         """The fitted network: θ̂ (EM), or the posterior means (VB); pruned nodes have the prior mean."""
         problem = self.problem
-        refuse_families(problem, "a network, and what it predicts,", "fit.hyperparameters or lk.gibbs")
+        refuse_families(problem, "networks and predictions are available", "use fit.hyperparameters or lk.gibbs")
         layout, prior = problem.full_pseudo
         if self.posterior is not None:
             theta, alpha = self.posterior.mean(), self.posterior.flat
@@ -144,9 +144,9 @@ def has_fit(problem: Problem, method: str, options: FitOptions) -> bool:
 
 def _fit(problem: Problem, method: str, options: FitOptions) -> Fit:
     if options.optimizer != "em":
-        refuse_families(problem, f"optimizer={options.optimizer!r}", "optimizer='em'")
+        refuse_families(problem, f"optimizer={options.optimizer!r} works", "use optimizer='em'")
     if method == "map-probability":
-        refuse_families(problem, f"method={method!r}", "method='map'")
+        refuse_families(problem, f"method={method!r} works", "use method='map'")
     stop, was_set = options.stop, options.stop.is_set
     problem.watch(options.progress, options.workers)
     climber = Climber(problem.engine, problem.pseudo, rule_of(method), problem.n)
@@ -231,12 +231,20 @@ def _tournament(climber: Climber, problem: Problem, options: FitOptions) -> list
 def _is_saddle(climber: Climber, problem: Problem, climb: Climb, options: FitOptions) -> bool:
     """Whether identical hidden states can be told apart by a small push: then the end point is no maximum."""
     layout = problem.layout
-    theta = np.exp(climb.potentials) if climber.rule is not Rule.VB else problem.pseudo + climb.counts
-    if not layout.are_tables or not is_symmetric(layout, layout.normalise(theta)):
+    if layout.are_tables:
+        theta = np.exp(climb.potentials) if climber.rule is not Rule.VB else problem.pseudo + climb.counts
+        theta = layout.normalise(theta)
+    else:
+        theta = layout.probabilities(climb.potentials)
+    if not is_symmetric(layout, theta):
         return False
-    theta = layout.normalise(theta)
     generator = generators(options.seed, 1)[0]
-    pushed = theta * np.exp(0.1 * generator.standard_normal(layout.size))
-    with np.errstate(divide="ignore"):
-        probe = climber.climb(np.log(layout.normalise(pushed)), ClimbOptions(200, 1e-10, True), options.stop)
+    if layout.are_tables:
+        pushed = theta * np.exp(0.1 * generator.standard_normal(layout.size))
+        with np.errstate(divide="ignore"):
+            start = np.log(layout.normalise(pushed))
+    else:
+        x = layout.blocks.coordinates(climb.potentials)
+        start = layout.blocks.natural(x + 0.1 * generator.standard_normal(len(x)))[0]
+    probe = climber.climb(start, ClimbOptions(200, 1e-10, True), options.stop)
     return probe.objective > climb.objective + max(1e-6, 1e-9 * math.fabs(climb.objective))

@@ -36,6 +36,26 @@ def draw_starts(layout: Layout, pseudo: FloatArray, seed: Seed, count: int) -> l
     return list(np.log(drawn / sums[:, layout.row_of]))
 
 
+def _given_mixed(layout: Layout, given: FloatArray, what: str) -> FloatArray:
+    """Return η of given parameters: probabilities of tables, η of other families, which are put on its surface."""
+    is_table = layout.is_table()
+    if not (np.all(np.isfinite(given)) and np.all(given[is_table] >= 0.0)):
+        raise OptionError(f"{what} contains a negative probability or an entry that is not finite")
+    result = given.copy()
+    for j in layout.owners:
+        name = layout.nodes[j]
+        own = layout.table(given, name)
+        if name in layout.families:
+            block = layout.families[name].block(len(own))
+            layout.table(result, name)[:] = block.natural(block.coordinates(own.ravel()))[0].reshape(own.shape)
+        elif not np.allclose(own.sum(axis=1), 1.0, rtol=0.0, atol=1e-6):
+            raise OptionError(f"a row of {what} of {name!r} does not sum to 1; every row must sum to 1")
+        else:
+            with np.errstate(divide="ignore"):
+                layout.table(result, name)[:] = np.log(own)
+    return result
+
+
 def _mixed_start(layout: Layout, generator: np.random.Generator) -> FloatArray:
     """Return η of random parameters, family by family."""
     result = np.empty(layout.size)
@@ -70,11 +90,7 @@ def given_start(layout: Layout, tables: Mapping[str, Any], what: str = "init") -
     known = {name: table for name, table in tables.items() if name in layout.index}
     theta = layout.join(known, what)
     if not layout.are_tables:
-        is_table = layout.is_table()
-        if not (np.all(np.isfinite(theta)) and np.all(theta[is_table] >= 0.0)):
-            raise OptionError(f"{what} contains a negative probability or an entry that is not finite")
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(is_table, np.log(theta), theta)
+        return _given_mixed(layout, theta, what)
     if not (np.all(np.isfinite(theta)) and np.all(theta >= 0.0)):
         raise OptionError(f"{what} contains a negative or non-finite entry; every row must be a probability vector")
     sums = layout.row_sums(theta)

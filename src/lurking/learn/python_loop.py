@@ -86,10 +86,11 @@ def next_coordinates(climber: Prepared, point: Point) -> FloatArray:
     return climber.active_blocks.pack_point(point.following)
 
 
-def extrapolate(
-    climber: Prepared, x0: FloatArray, x1: FloatArray, x2: FloatArray, limit: float
-) -> tuple[float, FloatArray, FloatArray]:
-    """Return (step, coordinates, potentials) of x0 + 2·step·r + step²·v, r = x1 − x0, v = (x2 − x1) − r."""
+def squared_step(x0: FloatArray, x1: FloatArray, x2: FloatArray, limit: float) -> tuple[float, FloatArray]:
+    """Return the length and end of x0 + 2·step·r + step²·v, r = x1 − x0, v = (x2 − x1) − r, step = ‖r‖ / ‖v‖.
+
+    Scheme S3 of Varadhan & Roland (2008); entries that are not finite are those of x2.
+    """
     finite = np.isfinite(x0) & np.isfinite(x1) & np.isfinite(x2)
     r = x1[finite] - x0[finite]
     v = (x2[finite] - x1[finite]) - r
@@ -97,6 +98,19 @@ def extrapolate(
     step = 1.0 if v_square <= 1e-300 or r_square <= 1e-300 else min(math.sqrt(r_square / v_square), limit)
     point = x2.copy()
     point[finite] = x0[finite] + 2.0 * step * r + step * step * v
+    return step, point
+
+
+def next_limit(limit: float, accepted: bool) -> float:
+    """Widen the limit of extrapolation after a success at the limit, narrow it after a failure."""
+    return max(limit * STEP_LIMIT_FACTOR if accepted else limit / STEP_LIMIT_FACTOR, FIRST_STEP_LIMIT)
+
+
+def extrapolate(
+    climber: Prepared, x0: FloatArray, x1: FloatArray, x2: FloatArray, limit: float
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return (step, coordinates, potentials) of x0 + 2·step·r + step²·v, r = x1 − x0, v = (x2 − x1) − r."""
+    step, point = squared_step(x0, x1, x2, limit)
     blocks = climber.active_blocks
     if climber.rule is Rule.VB:
         point = np.clip(point, x2 - 46.0, x2 + 46.0)
@@ -145,7 +159,7 @@ def climb_in_python(
         evaluations += 1
         accepted = extra.objective >= trial.objective
         if step == limit:
-            limit = max(limit * STEP_LIMIT_FACTOR if accepted else limit / STEP_LIMIT_FACTOR, FIRST_STEP_LIMIT)
+            limit = next_limit(limit, accepted)
         if accepted:
             current = extra
             trace.append(constant + extra.objective)

@@ -176,10 +176,17 @@ def natural_hyperparameters(prior: Prior, layout: Layout, levels: Mapping[str, S
     Explicit hyperparameters (`Prior.from_counts`) give those of every node.
     """
     flat = prior.pseudo_counts(layout, levels)
-    if layout.families and not isinstance(prior, CountsPrior):
-        for name, family in layout.families.items():
-            rows = layout.table(flat, name)
+    for name, family in layout.families.items():
+        rows = layout.table(flat, name)
+        if not isinstance(prior, CountsPrior):
             rows[:] = family.prior(len(rows)).reshape(rows.shape)
+        with np.errstate(all="ignore"):
+            constant = family.block(len(rows)).log_normaliser(rows.ravel())
+        if not math.isfinite(constant):
+            raise PriorError(
+                f"the hyperparameters of {name!r} are not those of a proper prior of a {family.name} node; see "
+                "the page on counts and logistic nodes for what they must be"
+            )
     return flat
 
 

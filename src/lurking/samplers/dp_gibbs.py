@@ -23,7 +23,7 @@ from lurking.data.files import as_table
 from lurking.data.table import Table, names_given
 from lurking.errors import OptionError, TooLarge
 from lurking.graph.dag import Dag
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, refuse_families
 from lurking.models.prior import Prior, SymmetricPrior
 from lurking.runtime.checks import check_whole, check_whole_weights, is_positive
 from lurking.runtime.executor import StopFlag, map_in_order
@@ -173,6 +173,7 @@ def dirichlet_process(
     data = data if columns is None else data.select(names_given(columns))
     # The tables of one state: every column is a root.
     problem = Problem(Dag(data.columns), data, _checked_prior(prior))
+    refuse_families(problem, "a Dirichlet process works", "declare the columns categorical, or leave them out (drop)")
     row_of, codes = _cases(data, likelihood=likelihood)
     rule = _checked_concentration(concentration)
     flag = stop or StopFlag()

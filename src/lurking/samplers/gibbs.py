@@ -32,8 +32,14 @@ class Draws:
 
     @property
     def mean(self) -> FloatArray:
-        """(P,) posterior mean of θ over all chains; of use where chains agree on the names of hidden states."""
-        return np.asarray(np.exp(self.log_theta).mean(axis=(0, 1)))
+        """(P,) posterior mean over all chains of θ, of nodes without a table of η(θ).
+
+        It is of use only if chains agree on the names of hidden states.
+        """
+        layout = self.problem.layout
+        if layout.are_tables:
+            return np.asarray(np.exp(self.log_theta).mean(axis=(0, 1)))
+        return np.asarray(layout.probabilities(self.log_theta).mean(axis=(0, 1)))
 
 
 def gibbs(
@@ -97,24 +103,26 @@ def _in_python(
     stop: StopFlag | None,
 ) -> Draws:
     """Run the chains of a problem with nodes other than tables, by the reference sampler."""
+    flag, sampler = stop or StopFlag(), ReferenceGibbs(problem)
 
     def one(child: np.random.SeedSequence) -> tuple[FloatArray, FloatArray] | None:
-        generator, chain = np.random.Generator(np.random.PCG64(child)), ReferenceGibbs(problem)
-        eta = chain.first(generator)
+        generator = np.random.Generator(np.random.PCG64(child))
+        eta = sampler.first(generator)
         points, likelihoods = np.empty((draws, problem.layout.size)), np.empty(draws)
         for sweep in range(burn_in + draws * thin):
-            if stop is not None and stop.is_set:
+            if flag.is_set:
                 return None
             kept, rest = divmod(sweep + 1 - burn_in, thin)
             is_kept = kept > 0 and rest == 0
             if is_kept:
-                likelihoods[kept - 1] = chain.log_likelihood(eta)
-            eta = chain.sweep(eta, generator)
+                likelihoods[kept - 1] = sampler.log_likelihood(eta)
+            eta = sampler.sweep(eta, generator)
             if is_kept:
                 points[kept - 1] = eta
         return points, likelihoods
 
-    done = [made for made in map_in_order(one, seeds, workers=workers, stop=stop) if made is not None]
-    if not done:
+    made = map_in_order(one, seeds, workers=workers, interruptible=True, stop=flag)
+    done = [own for own in made if own is not None]
+    if not done or (flag.is_set and stop is None):
         raise KeyboardInterrupt
     return Draws(problem, np.stack([points for points, _ in done]), np.stack([values for _, values in done]))

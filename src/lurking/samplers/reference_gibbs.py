@@ -29,7 +29,7 @@ SCALES = (0.03, 0.1, 0.3, 1.0)
 
 @final
 class ReferenceGibbs:
-    """The sampler of one problem; a state is η of all families, (P,)."""
+    """The sampler of one problem, for any number of chains; a state is η of all families, (P,)."""
 
     def __init__(self, problem: Problem) -> None:
         if problem.tied:
@@ -45,7 +45,6 @@ class ReferenceGibbs:
             (factor, factor.family.block(problem.layout.shapes[j][0]))
             for j, factor in self.engine.factors_by_node.items()
         ]
-        self.proposed = self.accepted = 0
 
     def first(self, generator: np.random.Generator) -> FloatArray:
         """Return η of a draw from the prior."""
@@ -93,9 +92,7 @@ class ReferenceGibbs:
         log_ratio = target.log_posterior(other) - target.log_posterior(eta)
         log_ratio += float(back @ eta) - target.block.log_normaliser(back)
         log_ratio -= float(h @ other) - target.block.log_normaliser(h)
-        is_accepted = math.log(1.0 - generator.random()) < log_ratio
-        self.proposed, self.accepted = self.proposed + 1, self.accepted + is_accepted
-        return other if is_accepted else eta
+        return other if math.log(1.0 - generator.random()) < log_ratio else eta
 
 
 class _Target(NamedTuple):

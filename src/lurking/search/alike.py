@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from lurking.graph.dag import Dag
-from lurking.graph.model_class import model_class, without_idle_hidden
+from lurking.graph.model_class import without_idle_hidden
 from lurking.inference.dimension.identifiability import unidentified_note
 from lurking.learn.degenerate import StateIssue
 from lurking.search.bayes_factors import SCALES, BayesFactor
@@ -15,9 +15,9 @@ from lurking.search.posterior import Candidate, StructurePosterior
 from lurking.search.scoring import Row
 
 BARE_MENTION = SCALES["kass-raftery"][0][0]
+"""Bayes factor up to which a difference is not worth more than a bare mention (Kass & Raftery 1995)."""
 SAME = 1.0
 """Nats below the value of a model within which one with fewer states fits as well."""
-"""Bayes factor up to which a difference is not worth more than a bare mention (Kass & Raftery 1995)."""
 MOST_EXAMINED = 20
 """Contenders whose effective dimension is looked at, the most probable ones."""
 MOST_NAMED = 4
@@ -27,7 +27,7 @@ def alike_notes(comparison: Comparison) -> list[str]:
     """Return the notes on equal models, models that the data do not distinguish, spare states and spare parameters."""
     notes = [_same_model(group, comparison.rows) for group in comparison.duplicates]
     notes += _not_distinguished(comparison)
-    notes += _spare_states(comparison.rows)
+    notes += _spare_states(comparison)
     return notes + _not_identified(comparison)
 
 
@@ -57,9 +57,9 @@ def not_distinguished(posterior: StructurePosterior) -> list[Candidate]:
     are omitted, since their difference is not evidence, and so are values that are not trusted.
     """
     best = posterior.best
-    found, seen = [best], {model_class(best.dag)}
+    found, seen = [best], {best.key}
     for candidate in posterior.ranked():
-        key = model_class(candidate.dag)
+        key = candidate.key
         if key not in seen and candidate.is_contending and candidate.prior > 0.0:
             factor = posterior.bayes_factor(best.name, candidate.name)
             if not factor.is_mixed and factor.is_trusted and _least(factor) <= math.log(BARE_MENTION):
@@ -102,18 +102,17 @@ def _simplicity(row: Row) -> tuple[int, int]:
     return row.pruned_dimension, row.pruned_dimension if effective is None else effective
 
 
-def _spare_states(rows: Sequence[Row]) -> list[str]:
+def _spare_states(comparison: Comparison) -> list[str]:
     """Name models whose best fit has empty or equal hidden states, with the smaller model in the list, if any."""
+    rows, class_of = comparison.rows, comparison.class_of
     found = [row for row in rows if row.issues]
     if not found:
         return []
     listed = []
     for row in found[:MOST_NAMED]:
         smaller = _with_used_states(row)
-        key, value = model_class(smaller), _first_value(row)
-        other = next(
-            (each for each in rows if model_class(each.dag) == key and _first_value(each) >= value - SAME), None
-        )
+        key, value = class_of(smaller), _first_value(row)
+        other = next((each for each in rows if class_of(each.dag) == key and _first_value(each) >= value - SAME), None)
         listed.append(f"{row.name!r} ({_in_words(row.issues)}" + (f"; {other.name!r} fits as well)" if other else ")"))
     more = ", …" if len(found) > MOST_NAMED else ""
     return [

@@ -16,7 +16,7 @@ from lurking.errors import OptionError, StructureError, TooLarge, UndefinedScore
 from lurking.evidence.base import Evidence
 from lurking.evidence.evaluation import evaluate, get_score, score_names
 from lurking.graph.dag import Dag, as_dag
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, refuse_families
 from lurking.learn.options import FitOptions
 from lurking.models.prior import Prior
 from lurking.runtime.checks import check_whole
@@ -229,6 +229,7 @@ def _origin(
             "cardinalities were given beside like, whose columns have their levels; leave one of them out"
         )
     source = Problem(structure, as_table(like), prior)
+    refuse_families(source, "calibration works", "declare the columns categorical, or leave them out (drop)")
     return source.full_dag, {}, source
 
 

@@ -63,12 +63,13 @@ def compare(
     data = as_table(table)
     chosen = _chosen(scores)
     prior, again = StructurePrior.from_option(structure_prior), Rescoring(rescore, within)
-    if rescore == "auto" and (options.get("families") or any(data[name].kind == "count" for name in data.columns)):
-        again = Rescoring(False, within)  # samplers support tables only
     names, dags = _named(models, data, {} if hidden is None else hidden)
     for dag in dags:
         check_columns(dag, data, with_values=True)
     _check_same_columns(names, dags)
+    are_tables = not options.get("families") and all(data[name].is_categorical for name in dags[0].observed)
+    if rescore == "auto" and not are_tables:
+        again = Rescoring(False, within)  # samplers support tables only
     stop, meter = options.pop("stop", None) or StopFlag(), progress or Silent()
     of_problem, _, _ = split_options(options)
     in_blocks = Problem(dags[0], data, **of_problem).in_blocks
@@ -88,6 +89,7 @@ def compare(
     fitting = Fitting(data, of_problem, fit_options.at_rest, 1 if in_blocks else workers)
     chosen = (chosen[0], *(score for score in chosen[1:] if not any(score in row.refused for row in finished)))
     made = Comparison(tuple(finished), chosen, (), stop.is_set, prior, within=float(within), fitting=fitting)
+    made = replace(made, are_tables=are_tables)
     sampled = Sampled({})
     contenders = again.contenders(finished, chosen[0], [c.log_prior for c in made.posterior]) if finished else []
     if again.is_too_much(contenders):

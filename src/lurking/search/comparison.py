@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,8 @@ from lurking.errors import (
     UnknownNameError,
 )
 from lurking.evidence.base import Evidence
+from lurking.graph.dag import Dag
+from lurking.graph.model_class import model_class, without_idle_hidden
 from lurking.graph.structure_priors import UNIFORM, StructurePrior
 from lurking.search.averaging import Fitting
 from lurking.search.posterior import WITHIN, StructurePosterior
@@ -38,6 +40,15 @@ class Comparison:
     sampled: Mapping[str, Evidence] = field(default_factory=dict)
     within: float = WITHIN
     fitting: Fitting | None = field(default=None, repr=False, compare=False)
+    are_tables: bool = True
+
+    def class_of(self, dag: Dag) -> Hashable:
+        """Return the class of structures that no data can tell apart.
+
+        Markov equivalent structures are one class if all nodes have tables; with other families a turned edge changes
+        the distributions that a structure can have, so only renamed hidden variables and idle ones are looked past.
+        """
+        return model_class(dag) if self.are_tables else without_idle_hidden(dag).canonical()
 
     def __getitem__(self, score: str) -> StructurePosterior:
         columns = (*self.scores, SAMPLED) if self.sampled else self.scores
@@ -57,6 +68,7 @@ class Comparison:
             contending=[row.name in self.sampled for row in self.rows] if is_sampled else None,
             within=self.within,
             fitting=self.fitting,
+            class_of=self.class_of,
         )
 
     @cached_property

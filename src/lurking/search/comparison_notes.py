@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lurking.evidence.base import Kind
-from lurking.graph.model_class import model_class
 from lurking.learn.loop import Status
 from lurking.learn.starts import ENOUGH
 from lurking.search.alike import alike_notes, quoted
@@ -98,7 +97,7 @@ def _of_kinds(comparison: Comparison) -> list[str]:
 def _of_bounds(comparison: Comparison) -> list[str]:
     """Tell when the first ones are ranked by values that are no evidence, and what would settle their order."""
     first, *others = comparison.posterior.ranked()
-    second = next((each for each in others if model_class(each.dag) != model_class(first.dag)), None)
+    second = next((each for each in others if each.key != first.key), None)
     if second is None or not {first.evidence.kind, second.evidence.kind} <= _KINDS.keys():
         return []
     ahead = first.log_prior + first.evidence.log_z - second.log_prior - second.evidence.log_z

@@ -16,7 +16,7 @@ from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence, Kind
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.moves import arc_matrix
-from lurking.inference.problem import Problem
+from lurking.inference.problem import Problem, refuse_families
 from lurking.models.prior import Prior, prior_of_every_structure
 from lurking.runtime.checks import check_whole, is_number
 from lurking.runtime.executor import StopFlag, map_in_order
@@ -199,6 +199,7 @@ def sample_structures(
         raise OptionError(f"log_prior is {log_prior!r}; it must be a function of a Dag that returns ln p(m), or None")
     rule = prior_of_every_structure(prior, "sampling structures")
     problem = Problem(as_dag(start, "start"), as_table(table), rule, prune=False)
+    refuse_families(problem, "structures are sampled", "declare the columns categorical, or leave them out (drop)")
     dag, cardinalities = problem.dag, problem.layout.cardinalities
     constraints = _constraints(dag, required, forbidden, tiers, max_parents, (among_observed, between_hidden))
     least, most = _bounds(dag, cardinalities, {} if states is None else states)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from lurking.data.frames import pandas_frame
 from lurking.errors import OptionError, UnknownNameError
 from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag
-from lurking.graph.model_class import ModelClass, model_class, without_idle_hidden
+from lurking.graph.model_class import model_class, without_idle_hidden
 from lurking.inference.network import Imputation
 from lurking.runtime.checks import check_whole
 from lurking.runtime.rng import Seed, generators
@@ -38,7 +38,8 @@ class Candidate:
     """One structure with its evidence and probabilities.
 
     `log_prior` is ln p(m), normalised over the list; structures of one class share its prior. A candidate that is not
-    `is_contending` was too far below the best to be scored again by sampling; its evidence is the cheap one.
+    `is_contending` was too far below the best to be scored again by sampling; its evidence is the cheap one. Candidates
+    with equal `key` are structures that no data can tell apart.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Candidate:
     probability: float
     corrected_probability: float
     is_contending: bool = True
+    key: Hashable = None
 
     @property
     def prior(self) -> float:
@@ -83,29 +85,33 @@ class StructurePosterior:
         contending: Sequence[bool] | None = None,
         within: float = WITHIN,
         fitting: Fitting | None = None,
+        class_of: Callable[[Dag], Hashable] = model_class,
     ) -> StructurePosterior:
-        """Normalise p(m) exp(log_z) over the candidates.
+        """Normalise p(m) exp(log_z) over the candidates; `class_of` names the class of a structure.
 
         `log_prior` is ln p(m) up to a constant (uniform by default). Candidates that are not `contending` enter with
         their own value, but never closer than `within` nats to the best that does.
         """
-        groups: dict[ModelClass, list[str]] = {}
-        for name, dag in zip(names, dags, strict=True):
-            groups.setdefault(model_class(dag), []).append(name)
+        keys = [class_of(dag) for dag in dags]
+        groups: dict[Hashable, list[str]] = {}
+        for name, key in zip(names, keys, strict=True):
+            groups.setdefault(key, []).append(name)
         given = np.zeros(len(names)) if log_prior is None else np.asarray(log_prior, np.float64)
         if len(names) and not np.isfinite(given).any():
             raise OptionError("every structure has prior probability 0; the function of structure_prior excludes all")
-        shared = given - np.log([len(groups[model_class(dag)]) for dag in dags])
+        shared = given - np.log([len(groups[key]) for key in keys])
         prior = shared - logsumexp(shared)
         stays = np.ones(len(names), bool) if contending is None else np.asarray(contending, bool)
         plain = np.asarray([evidence.log_z for evidence in evidences])
         corrected = np.asarray([evidence.corrected for evidence in evidences])
-        columns = (prior, *(_normalised(_held(prior + values, stays, within)) for values in (plain, corrected)), stays)
+        first, second = (_normalised(_held(prior + values, stays, within)) for values in (plain, corrected))
         return cls(
             score,
             tuple(
-                Candidate(name, dag, evidence, float(p), float(q), float(r), bool(s))
-                for name, dag, evidence, p, q, r, s in zip(names, dags, evidences, *columns, strict=True)
+                Candidate(name, dag, evidence, float(p), float(q), float(r), bool(s), key)
+                for name, dag, evidence, p, q, r, s, key in zip(
+                    names, dags, evidences, prior, first, second, stays, keys, strict=True
+                )
             ),
             tuple(tuple(group) for group in groups.values() if len(group) > 1),
             fitting,
@@ -144,7 +150,7 @@ class StructurePosterior:
         if not errors.any():
             return read_only(np.column_stack([plain, plain]))
         normal = generators(seed, 1)[0].standard_normal((draws, len(errors)))
-        first: dict[ModelClass, int] = {}
+        first: dict[Hashable, int] = {}
         for k, candidate in enumerate(self.candidates):
             same = first.setdefault(model_class(candidate.dag), k)
             if self.candidates[same].evidence.log_z == candidate.evidence.log_z:

@@ -11,7 +11,7 @@ import numpy as np
 from lurking.data.files import as_table
 from lurking.data.frames import pandas_frame
 from lurking.data.table import Table
-from lurking.errors import DataError, FractionalWeights, OptionError, TooLarge, UnknownNameError
+from lurking.errors import DataError, FractionalWeights, OptionError, TablesOnly, TooLarge, UnknownNameError
 from lurking.evidence.base import Kind
 from lurking.graph.dag import Dag
 from lurking.runtime.checks import check_whole
@@ -115,6 +115,11 @@ def prequential(
     check_predictive(score)
     data = as_table(table)
     order = _cases(data)
+    if options.get("families") or any(data[name].kind == "count" for name in data.columns):
+        raise TablesOnly(
+            "sequences of rows are scored with tables only, and some columns are counts or have another family; "
+            "declare them categorical, or leave them out (drop)"
+        )
     whole = compare(models, data, scores=[score], seed=seed, rescore=False, **options)
     _check_all(whole)
     counts = _checkpoints(checkpoints, len(order))

@@ -198,7 +198,7 @@ class Scoring:
         """Return how many problems can be held at once, judged by the one with the most arrows."""
         largest = max(dags, key=lambda dag: len(dag.edges))
         cells = max(1, len(shared_patterns(largest, self.table))) * len(largest.nodes)
-        cardinalities = {name: self.table[name].cardinality for name in largest.observed}
+        cardinalities = {name: self.table[name].n_states for name in largest.observed}
         vectors = Layout(largest, {**cardinalities, **largest.hidden}).size * (self.options.first_starts + VECTORS)
         most = WINDOW if len(methods) == 1 else SHORT_WINDOW
         return min(most, HELD // (cells * BYTES_PER_CELL + 8 * vectors))
@@ -221,7 +221,7 @@ def _pruned_dimension(problem: Problem) -> int:
     kept = problem.dag.pruned()
     if kept is problem.dag:
         return problem.dimension
-    return Layout(kept, problem.cardinalities, restricted(problem.tied, kept.nodes)).dimension
+    return Layout(kept, problem.cardinalities, restricted(problem.tied, kept.nodes), problem.families).dimension
 
 
 def _after(done: Callable[[int], None], before: int, count: int) -> None:

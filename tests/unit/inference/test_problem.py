@@ -112,7 +112,7 @@ def test_continuous_columns_are_refused():
 
 
 def test_unknown_engine_lists_the_choices():
-    with pytest.raises(UnknownNameError, match="auto, enumeration, junction, reference"):
+    with pytest.raises(UnknownNameError, match="auto, enumeration, junction, completions, reference"):
         lk.Problem("a -> b", TABLE, engine="junktion")
 
 

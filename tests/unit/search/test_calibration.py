@@ -8,6 +8,7 @@ import pytest
 import lurking as lk
 from lurking.errors import LurkingError, OptionError, StructureError, UnknownNameError
 from lurking.evidence.base import Evidence, Kind
+from lurking.evidence.evaluation import score_names
 from lurking.runtime.executor import StopFlag
 from lurking.samplers.annealing.sandwich import Sandwich, SandwichOptions
 from lurking.search.calibration import DEFAULT_SCORES, Calibration, Judgement, Repeat, calibrate
@@ -110,7 +111,7 @@ def test_scores_without_a_value_are_told():
 
 
 def test_the_default_scores_exist():
-    assert set(DEFAULT_SCORES) <= set(lk.evidence.base.score_names())
+    assert set(DEFAULT_SCORES) <= set(score_names())
 
 
 @pytest.mark.parametrize(

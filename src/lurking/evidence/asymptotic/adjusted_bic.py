@@ -22,7 +22,7 @@ LEAST_ROWS = 3  # ln ln n is positive from here on
 
 def adjusted_bic(problem: Problem, options: FitOptions, *, at: str = "map") -> Evidence:
     """Ln p(y|θ̂) − λ · ln n + (m − 1) · ln ln n, (λ, m) by where the data lie (Rusakov & Geiger 2005, theorem 4)."""
-    refuse_families(problem, NAME, "bic, vb or cs")
+    refuse_families(problem, f"{NAME} works", "use bic, vb or cs")
     log_rows = log_n(problem, NAME)
     root, children = _naive_bayes(problem)
     counts = _pair_counts(problem, children)

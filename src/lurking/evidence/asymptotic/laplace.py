@@ -119,7 +119,7 @@ def laplace(problem: Problem, options: FitOptions, *, basis: str = "logit", curv
     "blocks": one block for each row of each table; "diagonal": its diagonal. Directions in which A is not positive are
     left out: rank/2 · ln 2π takes the place of d/2 · ln 2π, and the status is SINGULAR.
     """
-    refuse_families(problem, "laplace", "vb or cs")
+    refuse_families(problem, "laplace works", "use vb or cs")
     if basis not in BASES:
         raise UnknownNameError("basis", basis, BASES)
     if curvature not in CURVATURES:

@@ -161,6 +161,8 @@ class Engine(ABC):
         """
         from lurking.kernels.reference.curvature import covariance
 
+        if not self.layout.are_tables:
+            raise EngineError(f"{self.name} has the curvature of tables only")
         layout, rows, whole = self.layout, self.rows, np.zeros(self.layout.size)
         whole[self.active] = potentials
         kept = kept_nodes(layout, rows.codes, self.prune, self.wanted)

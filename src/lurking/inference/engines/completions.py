@@ -67,11 +67,16 @@ class CompletionEngine(Engine):
         """Refuse rows with more completions than can be held."""
         logs = is_open @ np.log(np.asarray(self.layout.cardinalities, np.float64))
         total = math.fsum(np.exp(np.minimum(logs, 600.0)))
-        if total > MOST_COMPLETIONS or not is_affordable(int(total) * 16 * (len(self.layout.nodes) + 4)):
+        if total > MOST_COMPLETIONS or not is_affordable(int(total) * self._bytes_per_completion()):
             raise TooLarge(
                 f"the rows have {count_in_words(int(total))} completions of their unobserved variables, and a model "
                 f"with nodes other than tables holds at most {MOST_COMPLETIONS}; use fewer or smaller hidden variables"
             )
+
+    def _bytes_per_completion(self) -> int:
+        """Return what a completion takes while the engine is made: codes three times, and the cells of each node."""
+        cells = sum(4 + len(parents) for parents in self.layout.parents)
+        return 8 * (3 * len(self.layout.nodes) + cells)
 
     def _factor(self, j: int) -> Factor:
         """Return the factor of a node."""
@@ -120,7 +125,7 @@ class CompletionEngine(Engine):
         scores = self.scores(potentials)
         log_z, weights = self.row_log_z(scores), self.rows.weights
         used = weights != 0.0
-        total = float(weights[used] @ log_z[used])
+        total = float((weights[used] * log_z[used]).sum())
         if total == -math.inf:
             return np.zeros(self.layout.size), total
         masses = np.where(used, weights, 0.0)[self.row_of] * self.posterior(scores, log_z)
@@ -155,11 +160,18 @@ class CompletionEngine(Engine):
     def draw(self, potentials: FloatArray, generator: np.random.Generator) -> FloatArray:
         """Return how often each completion occurs, (T,): one multinomial draw for each row of whole-number weight."""
         scores = self.scores(potentials)
-        masses, result = self.posterior(scores, self.row_log_z(scores)), np.empty(len(self.row_of))
+        masses, weights = self.posterior(scores, self.row_log_z(scores)), self.rows.weights
+        sums = np.append(0.0, np.cumsum(masses))
         ends = np.append(self._begin[1:], len(self.row_of))
-        for begin, end, weight in zip(self._begin, ends, self.rows.weights, strict=True):
-            own = masses[begin:end]
-            result[begin:end] = generator.multinomial(int(weight), own / own.sum()) if end - begin > 1 else weight
+        # Rows of weight 1 take one uniform number each; it is kept below the sum of its row.
+        single = np.flatnonzero(weights == 1.0)
+        below, above = sums[self._begin[single]], sums[ends[single]]
+        places = np.searchsorted(sums, below + generator.random(len(single)) * (above - below), side="right") - 1
+        result = np.zeros(len(self.row_of))
+        result[np.clip(places, self._begin[single], ends[single] - 1)] = 1.0
+        for row in np.flatnonzero(weights > 1.0):
+            own = masses[self._begin[row] : ends[row]]
+            result[self._begin[row] : ends[row]] = generator.multinomial(int(weights[row]), own / own.sum())
         return result
 
 

@@ -74,12 +74,47 @@ class ReferenceEngine(Engine):
         """Return the posterior of one node: its family's counts summed over parent configurations."""
         # Tied families have a table of their own here, so that only this node is counted in it.
         layout = self.layout.untied
+        if not layout.are_tables:
+            return self._mixed_marginals(potentials, node)
         begin, width = layout.offsets[node], layout.cardinalities[node]
         statistics = self._statistics(self.layout.apart(potentials), layout)
         family = statistics[:, begin : begin + width * layout.configurations[node]]
         marginals = family.reshape(len(self.rows), layout.configurations[node], width).sum(axis=1)
         marginals[~self.kept[:, node]] = np.nan
         return np.asarray(marginals, np.float64)
+
+    def _mixed_marginals(self, potentials: FloatArray, node: int) -> FloatArray:
+        """Return the posterior of one node of any family: the masses of its states."""
+        result = np.zeros((len(self.rows), self.layout.cardinalities[node]))
+        for i, (row, own, keep) in enumerate(zip(self.codes, self.rows.values, self.kept, strict=True)):
+            made, scores, _ = _joint(self.layout, row, own, keep, potentials)
+            masses = np.exp(scores - scores.max())
+            np.add.at(result[i], [completed[node] for completed in made], masses / masses.sum())
+        result[~self.kept[:, node]] = np.nan
+        return result
+
+
+def _joint(
+    layout: Layout, row: IntArray, own: FloatArray, keep: BoolArray, potentials: FloatArray
+) -> tuple[list[IntArray], FloatArray, FloatArray]:
+    """Return the completions of a row (S of them), their scores (S,) and the gradients of these (S, P)."""
+    free = [j for j in range(len(row)) if keep[j] and row[j] < 0]
+    made, scores, gradients = [], [], []
+    for states in itertools.product(*(range(layout.cardinalities[j]) for j in free)):
+        completed = np.maximum(row, 0)
+        completed[free] = states
+        score, gradient = 0.0, np.zeros(layout.size)
+        for j in np.flatnonzero(keep):
+            column = value_column(layout, int(j))
+            cells = cells_of(layout, int(j), completed[None, :], np.asarray([0.0 if column is None else own[column]]))
+            family = layout.families.get(layout.nodes[j]) or TableFamily(layout.cardinalities[j])
+            at = slice(layout.offsets[j], layout.offsets[j] + math.prod(layout.shapes[j]))
+            score += float(family.cells(potentials[at], cells)[0])
+            gradient[at] += family.statistics(potentials[at], cells, np.ones(1))
+        made.append(completed)
+        scores.append(score)
+        gradients.append(gradient)
+    return made, np.asarray(scores), np.asarray(gradients)
 
 
 def _expect_families(
@@ -90,26 +125,11 @@ def _expect_families(
     for row, own, keep, weight in zip(codes, values, kept, weights, strict=True):
         if weight == 0.0:
             continue
-        free = [j for j in range(len(row)) if keep[j] and row[j] < 0]
-        scores, gradients = [], []
-        for states in itertools.product(*(range(layout.cardinalities[j]) for j in free)):
-            completed = np.maximum(row, 0)
-            completed[free] = states
-            score, gradient = 0.0, np.zeros(layout.size)
-            for j in np.flatnonzero(keep):
-                column = value_column(layout, int(j))
-                value = np.asarray([0.0 if column is None else own[column]])
-                cells = cells_of(layout, int(j), completed[None, :], value)
-                family = layout.families.get(layout.nodes[j]) or TableFamily(layout.cardinalities[j])
-                at = slice(layout.offsets[j], layout.offsets[j] + math.prod(layout.shapes[j]))
-                score += float(family.cells(potentials[at], cells)[0])
-                gradient[at] += family.statistics(potentials[at], cells, np.ones(1))
-            scores.append(score)
-            gradients.append(gradient)
-        top = max(scores)
+        _, scores, gradients = _joint(layout, row, own, keep, potentials)
+        top = float(scores.max())
         if top == -math.inf:
             return np.zeros(layout.size), -math.inf
-        masses = np.exp(np.asarray(scores) - top)
+        masses = np.exp(scores - top)
         log_z += weight * (top + math.log(masses.sum()))
-        counts += weight * (masses / masses.sum()) @ np.asarray(gradients)
+        counts += weight * (masses / masses.sum()) @ gradients
     return counts, log_z

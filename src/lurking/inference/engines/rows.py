@@ -61,4 +61,4 @@ class Rows:
         if not self.has_base:
             return 0.0
         used = (self.log_base != 0.0) & (self.weights != 0.0)
-        return float(self.weights[used] @ self.log_base[used])
+        return float((self.weights[used] * self.log_base[used]).sum())

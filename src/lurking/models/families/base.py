@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,17 +14,30 @@ from lurking.expfam.base import Conjugate
 from lurking.types import FloatArray, IntArray
 
 
-class Cells(NamedTuple):
-    """Places at which the factor of one node is evaluated: k completed rows."""
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Places at which the factor of one node is evaluated: k completed rows.
+
+    Attributes
+    ----------
+    configuration : (k,) parent configuration, row-major over the parents in listed order, first parent slowest; without
+        meaning where there are too many for an integer.
+    parents : (k, parents) state of each parent.
+    state : (k,) state of the node; 0 for a node with values.
+    value : (k,) value of the node; 0 for a node with states.
+    """
 
     configuration: IntArray
-    """(k,) parent configuration, row-major over the parents in listed order, first parent slowest."""
     parents: IntArray
-    """(k, parents) state of each parent."""
     state: IntArray
-    """(k,) state of the node; 0 for a node with values."""
     value: FloatArray
-    """(k,) value of the node; 0 for a node with states."""
+
+    @cached_property
+    def distinct(self) -> tuple[IntArray, IntArray]:
+        """One place for each different combination of states (d,), and which of these each place has (k,)."""
+        states = np.column_stack([self.parents, self.state])
+        _, first, inverse = np.unique(states, axis=0, return_index=True, return_inverse=True)
+        return np.asarray(first, np.int64), np.asarray(inverse, np.int64).reshape(-1)
 
 
 class Scope(NamedTuple):
@@ -50,6 +65,9 @@ class Family(ABC):
     name: str
     is_affine: bool = True
     has_values: bool = False
+
+    def check(self, scope: Scope) -> None:  # noqa: B027 - a family that fits every node has nothing to refuse
+        """Raise `StructureError` or `DataError` if the family does not fit a node."""
 
     @abstractmethod
     def shape(self, configurations: int) -> tuple[int, int]:

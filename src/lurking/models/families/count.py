@@ -26,6 +26,14 @@ class CountFamily(Family):
     def __init__(self, shape: float = 1.0, rate: float = 1.0) -> None:
         self.prior_shape, self.prior_rate = shape, rate
 
+    def check(self, scope: Scope) -> None:
+        """Refuse columns other than counts."""
+        if scope.column.kind != "count":
+            raise DataError(
+                f"column {scope.name!r} is {scope.column.kind}, and a {self.name} node needs a column of counts; "
+                f"declare it when the table is made (count={scope.name!r})"
+            )
+
     def shape(self, configurations: int) -> tuple[int, int]:
         """Return one row (rate, shape) for each configuration."""
         return configurations, 2
@@ -63,15 +71,12 @@ class CountFamily(Family):
 
 
 def count_of(scope: Scope) -> CountFamily:
-    """Return the family of a column of counts."""
+    """Return the family of a column of counts, its prior mean that of the column."""
     column = scope.column
-    if column.kind != "count":
-        raise DataError(
-            f"column {scope.name!r} is {column.kind}, and a count node needs a column of counts; declare it when the "
-            f"table is made (count={scope.name!r})"
-        )
+    if not column.is_coded or column.kind != "count":
+        return CountFamily()  # `check` refuses it
     values = np.append(np.asarray(column.levels, np.float64), np.nan)[column.codes]
     seen = column.codes >= 0
     weight, total = float(scope.weights[seen].sum()), float(scope.weights[seen] @ values[seen])
-    # A column of zeros alone, or without weight, tells nothing of its scale.
+    # A column of zeros alone, or without weight, does not determine a scale.
     return CountFamily(1.0, weight / total if total > 0.0 else 1.0)

@@ -41,6 +41,24 @@ class LogisticFamily(Family):
     def __init__(self, n_parents: int, scale: float = SCALE) -> None:
         self.n_weights, self.scale = n_parents + 1, scale
 
+    def check(self, scope: Scope) -> None:
+        """Refuse nodes and parents that do not have two states, and another number of parents."""
+        if scope.column.n_states != 2:
+            raise StructureError(
+                f"{scope.name!r} has {scope.column.n_states} states, and a logistic node must have 2; use a table"
+            )
+        wrong = [states for states in scope.parents if states != 2]
+        if wrong:
+            raise StructureError(
+                f"{scope.name!r} has a parent with {wrong[0]} states, and the parents of a logistic node must have 2; "
+                "use a table"
+            )
+        if len(scope.parents) + 1 != self.n_weights:
+            raise StructureError(
+                f"the logistic family of {scope.name!r} was made for {self.n_weights - 1} parents, and it has "
+                f"{len(scope.parents)}; pass LogisticFamily({len(scope.parents)})"
+            )
+
     def shape(self, configurations: int) -> tuple[int, int]:  # noqa: ARG002
         """Return one row (w, w wᵀ)."""
         return 1, self.n_weights + self.n_weights**2
@@ -78,24 +96,15 @@ class LogisticFamily(Family):
 
     def _moments(self, potentials: FloatArray, cells: Cells) -> tuple[_Places, IntArray, LogisticMoments]:
         """Return the different places, which of them each place is, and the moments of a there."""
-        keys, first, inverse = np.unique(2 * cells.configuration + cells.state, return_index=True, return_inverse=True)
-        features = np.concatenate([np.ones((len(keys), 1)), 2.0 * cells.parents[first] - 1.0], axis=1)
+        first, inverse = cells.distinct
+        features = np.concatenate([np.ones((len(first), 1)), 2.0 * cells.parents[first] - 1.0], axis=1)
         places = _Places(features, np.asarray(2.0 * cells.state[first] - 1.0, np.float64))
         mean = features @ potentials[: self.n_weights]
         second = potentials[self.n_weights :].reshape(self.n_weights, self.n_weights)
         variance = np.maximum(np.einsum("ki,ij,kj->k", features, second, features) - mean**2, 0.0)
-        return places, np.asarray(inverse).reshape(-1), logistic_moments(places.sign * mean, variance)
+        return places, inverse, logistic_moments(places.sign * mean, variance)
 
 
 def logistic_of(scope: Scope) -> LogisticFamily:
-    """Return the family of a two-valued column whose parents are all two-valued."""
-    if scope.column.n_states != 2:
-        raise StructureError(
-            f"{scope.name!r} has {scope.column.n_states} states, and a logistic node must have 2; use a table"
-        )
-    if any(states != 2 for states in scope.parents):
-        raise StructureError(
-            f"{scope.name!r} has a parent with {next(states for states in scope.parents if states != 2)} states, and "
-            "the parents of a logistic node must have 2; use a table"
-        )
+    """Return the family with a weight for each parent."""
     return LogisticFamily(len(scope.parents))

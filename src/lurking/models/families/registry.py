@@ -10,6 +10,7 @@ from lurking.graph.dag import Dag
 from lurking.models.families.base import Family, Scope
 from lurking.models.families.count import count_of
 from lurking.models.families.logistic import logistic_of
+from lurking.models.families.table import TableFamily
 from lurking.types import FloatArray
 
 TABLE = "table"
@@ -37,13 +38,15 @@ def families_of(
     result = {}
     for name in dag.observed:
         choice = asked.get(name, OF_KIND.get(columns[name].kind, TABLE))
-        if choice == TABLE:
+        if choice == TABLE or isinstance(choice, TableFamily):
             continue
+        states = [dag.hidden.get(parent, 0) or columns[parent].n_states for parent in dag.parents(name)]
+        scope = Scope(name, columns[name], weights, tuple(states))
         if not isinstance(choice, Family):
-            if choice not in FAMILIES:
+            if not isinstance(choice, str) or choice not in FAMILIES:
                 raise UnknownNameError("family", str(choice), (TABLE, *FAMILIES))
-            states = [dag.hidden.get(parent, 0) or columns[parent].n_states for parent in dag.parents(name)]
-            choice = FAMILIES[choice](Scope(name, columns[name], weights, tuple(states)))
+            choice = FAMILIES[choice](scope)
+        choice.check(scope)
         if choice.has_values and dag.children(name):
             raise StructureError(
                 f"{name!r} is a {choice.name} node and has the child {dag.children(name)[0]!r}; a {choice.name} node "

@@ -73,7 +73,7 @@ def inactive_evidence(problem: Problem) -> float:
 
 def compiled_program(problem: Problem) -> Program | None:
     """Return the compiled rows, None when nothing is unobserved; a problem without compiled rows is refused."""
-    refuse_families(problem, "this sampler", "vb or cs")
+    refuse_families(problem, "compiled samplers work", "use vb or cs, or lk.gibbs for draws")
     engine = problem.engine
     if engine.program is None and engine.active.size:
         raise TooLarge(f"sampling needs hidden variables that can be enumerated{_obstacle(problem)}")
