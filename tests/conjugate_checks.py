@@ -65,7 +65,7 @@ def check_packing(family, h):
 def check_mode(family, h, x):
     """No point has a higher h·η than the mode."""
     best = family.mode(h, np.full(len(h), np.nan))
-    for scale in (0.0, 0.1, 1.0):
+    for scale in (-1.0, -0.1, 0.0, 0.1, 1.0):
         other, _ = family.natural(family.coordinates(best) + scale * x)
         assert h @ other <= h @ best + 1e-9 * (1.0 + abs(h @ best))
 

@@ -82,3 +82,23 @@ def check_bound(family, n_rows, cells):
     error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
     assert np.all(np.abs(draws.mean(axis=0) - cell) <= 5.0 * error + 1e-9)
     assert np.all(cell <= np.log(np.exp(draws).mean(axis=0)) + 1e-9)
+
+
+def check_missing(family):
+    """ln h(y) is finite, and 0 for a missing value."""
+    if family.has_values:
+        base = family.log_base(np.asarray([0.0, 3.0, np.nan]))
+        assert np.all(np.isfinite(base))
+        assert base[-1] == 0.0
+
+
+def check_mode(family, n_rows, cells):
+    """At the maximum of the likelihood, where potentials may be -inf, cells of the data are numbers."""
+    none = replace(cells, state=np.zeros_like(cells.state), value=np.zeros_like(cells.value))
+    start = family.start(n_rows, np.random.default_rng(3))
+    eta = start
+    for _ in range(3):
+        eta = family.block(n_rows).mode(family.statistics(eta, none, np.ones(len(none.state))), eta)
+    with np.errstate(over="ignore"):
+        assert not np.isnan(family.cells(eta, none)).any()
+    assert family.cells(eta, none).sum() >= family.cells(start, none).sum() - 1e-9

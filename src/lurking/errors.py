@@ -63,6 +63,10 @@ class TablesOnly(OptionError, UndefinedScore):  # noqa: N818 - reads as the sent
     """A computation that supports tables only was asked of a model with nodes of another family."""
 
 
+class FamilyError(LurkingError):
+    """A family of distributions breaks its contract."""
+
+
 class BlockError(UndefinedScore):
     """A family of distributions gave a value that is not finite."""
 

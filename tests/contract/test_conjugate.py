@@ -58,7 +58,8 @@ def run_all(family, h, counts):
 
 def test_no_family_is_left_out():
     assert {type(family) for family, _, _ in FAMILIES.values()} == all_families()
-    assert FAMILIES.keys() == SINGLE.keys()
+    with_one = {name for name, (family, _, _) in FAMILIES.items() if np.any(np.diff(family.coordinate_start) == 1)}
+    assert with_one <= SINGLE.keys() <= FAMILIES.keys()
 
 
 @pytest.mark.parametrize("name", FAMILIES)

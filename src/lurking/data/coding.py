@@ -26,6 +26,8 @@ from lurking.types import FloatArray, Level
 
 MOST_INTEGRAL_FLOATS = 20
 EMPTY_LEVEL = "(empty)"
+LARGEST_COUNT = 1e9
+"""Beyond it the logarithm of a probability has too few digits."""
 
 # More digits than Python turns into an integer by itself are left to the float rule, which refuses them.
 STRAY_SHARE = 0.1
@@ -209,12 +211,12 @@ def code_floats(raw: RawColumn, *, declared: bool) -> Column:
 def code_counts(raw: RawColumn) -> Column:
     """Code counts, whole numbers of at least 0, by the different ones that occur."""
     numbers, inverse = np.unique(finite_numbers(raw), return_inverse=True)
-    wrong = (numbers < 0.0) | (numbers != np.floor(numbers))
+    wrong = (numbers < 0.0) | (numbers != np.floor(numbers)) | (numbers > LARGEST_COUNT)
     if wrong.any():
         index = int(np.flatnonzero(wrong[inverse])[0])
         raise DataError(
             f"column {raw.name!r}, row {raw.first_row(index)}: {shown(plain_number(raw.distinct[index]))} is not a "
-            "count; a count must be an integer >= 0"
+            f"count; a count must be an integer from 0 to {LARGEST_COUNT:.0e}"
         )
     codes = apply_lookup(raw.codes, inverse).astype(np.int32)
     return Column.count(raw.name, codes, tuple(int(number) for number in numbers.tolist()))

@@ -104,9 +104,9 @@ class Problem:
         columns = {name: self.table[name] for name in self.full_dag.observed}
         cardinalities = {name: column.n_states for name, column in columns.items()} | dict(self.full_dag.hidden)
         self.families = families_of(self.full_dag, columns, self.table.weights, families)
-        self.tied: Ties = checked_ties(self.full_dag, cardinalities, tied)
         if self.families:
-            self._check_families()
+            self._check_families(tied)
+        self.tied: Ties = checked_ties(self.full_dag, cardinalities, tied)
         self.layout = checked_layout(self.dag, cardinalities, restricted(self.tied, self.dag.nodes), self.families)
         self.levels = levels_of(self.full_dag, self.table)
         warn_of_levels(self.tied, self.levels)
@@ -116,12 +116,12 @@ class Problem:
         self._progress: Progress = Silent()
         self._workers: int | None = None
 
-    def _check_families(self) -> None:
+    def _check_families(self, tied: Sequence[Sequence[str]] | None) -> None:
         """Refuse what only models of tables can have."""
-        for name in (name for group in self.tied for name in group):
+        for name in (name for group in tied or () for name in group):
             if name in self.families:
                 raise OptionError(f"tied names {name!r}, which is a {self.families[name].name} node; tie tables only")
-        if self.engine_name not in ("auto", "completions", "reference"):
+        if self.engine_name != "auto" and not getattr(ENGINES[self.engine_name], "supports_families", False):
             raise OptionError(
                 f"engine is {self.engine_name!r}, which supports tables only, and the model has "
                 f"{', '.join(sorted({family.name for family in self.families.values()}))} nodes; use engine='auto'"

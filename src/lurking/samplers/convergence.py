@@ -17,6 +17,7 @@ import numpy as np
 
 from lurking.errors import LurkingWarning, OptionError
 from lurking.inference.elimination import Factor, eliminate
+from lurking.inference.problem import refuse_families
 from lurking.samplers.aliases import relabelings
 from lurking.samplers.gibbs import Draws
 from lurking.types import FloatArray
@@ -35,6 +36,7 @@ DRAW = ""
 
 def predictive(draws: Draws) -> dict[str, FloatArray]:
     """Return {observed variable: p(level | θ) of every draw}, (chains, draws, levels)."""
+    refuse_families(draws.problem, "summaries of draws are available", "use draws.log_theta")
     layout = draws.problem.layout
     shape = draws.log_theta.shape[:2]
     theta = np.exp(draws.log_theta).reshape(-1, layout.size)
@@ -136,6 +138,7 @@ def switching_rate(draws: Draws) -> float:
     Bhattacharyya coefficient Σ_k √(θ_jlk θ'_jlk). nan where relabelings are too many to list.
     """
     problem = draws.problem
+    refuse_families(problem, "label switching is measured", "use draws.log_theta")
     permutations = relabelings(problem.layout, problem.pseudo)
     if permutations is None:
         return math.nan
@@ -159,6 +162,7 @@ def to_arviz(draws: Draws) -> Any:
     """
     arviz_base = _imported("arviz_base", "arviz-base")
     problem, layout = draws.problem, draws.problem.layout
+    refuse_families(problem, "draws are converted", "use draws.log_theta")
     posterior: dict[str, FloatArray] = {}
     dimensions: dict[str, list[str]] = {}
     coordinates: dict[str, list[Any]] = {}

@@ -17,6 +17,7 @@ from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, StructureError, TooLarge, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.graph.spaces import bipartite
+from lurking.inference.problem import check_columns
 from lurking.learn.loop import Status
 from lurking.learn.options import AUTO
 from lurking.models.prior import Prior
@@ -102,6 +103,7 @@ def sparse_mixture(
         raise OptionError(f"name is {name!r}; it must be the text that names the class, for example 'class'")
     if name in data.columns:
         raise StructureError(f"name is {name!r}, which is a column of the data; give the class another name")
+    check_columns(Dag(data.columns), data)
     hidden = {name: check_whole("states", states, 2)}
     if silent := silent_columns(data, declared=True):
         what = "it depends" if len(silent) == 1 else "they depend"

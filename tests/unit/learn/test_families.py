@@ -14,6 +14,7 @@ from lurking.evidence.base import Kind
 from lurking.inference.log_posterior import LogPosterior
 from lurking.models.families.count import CountFamily
 from lurking.models.families.logistic import LogisticFamily
+from lurking.samplers.convergence import summary
 
 X = [0, 1, 1, None, 0, 1, 0]
 Y = [0, 4, 6, 5, None, 7, 1]
@@ -263,7 +264,7 @@ REFUSED = {
     "exact logistic": (lambda t: lk.score("x; visits", t, "exact", families={"x": "logistic"}), "closed form only"),
     "mled logistic": (lambda t: lk.score("x; visits", t, "mled", families={"x": "logistic"}), "mled is defined only"),
     "gradient ascent": (lambda t: lk.fit(MODEL, t, optimizer="lbfgs"), "optimizer='lbfgs' works only with tables"),
-    "tied": (lambda t: lk.fit("class[2] -> x visits", t, tied=[["x", "visits"]]), "visits"),
+    "tied": (lambda t: lk.fit("class[2] -> x visits", t, tied=[["x", "visits"]]), "tie tables only"),
     "engine": (lambda t: lk.fit(MODEL, t, engine="enumeration"), "engine is 'enumeration'"),
     "child": (lambda t: lk.fit("visits -> x", t), "cannot have children"),
     "unknown family": (lambda t: lk.fit(MODEL, t, families={"x": "gauss"}), "unknown family 'gauss'"),
@@ -278,6 +279,11 @@ REFUSED = {
         lambda t: lk.fit("class[3] -> x; visits", t, families={"x": "logistic"}),
         "parents of a logistic node must have 2",
     ),
+    "table of counts": (lambda t: lk.fit(MODEL, t, families={"visits": "table"}), "a table needs states"),
+    "class of a family": (lambda t: lk.fit(MODEL, t, families={"visits": CountFamily}), "an instance of a family"),
+    "list of families": (lambda t: lk.fit(MODEL, t, families={"x": ["logistic"]}), "an instance of a family"),
+    "logistic counts": (lambda t: lk.fit(MODEL, t, families={"visits": "logistic"}), "'visits' is count"),
+    "summary": (lambda t: summary(lk.gibbs(lk.Problem(MODEL, t), draws=5, burn_in=2)), "summaries of draws"),
     "no mapping": (lambda t: lk.fit(MODEL, t, families=["x"]), "must map names"),
     "mode over probabilities": (
         lambda t: lk.fit("x; visits", t, method="map-probability", prior=2.0),
@@ -300,7 +306,7 @@ REFUSED = {
     "process": (lambda t: lk.dirichlet_process(t, draws=5, burn_in=5), "a Dirichlet process works only"),
     "calibration": (lambda t: lk.calibrate(MODEL, like=t, n=5, repeats=1), "calibration works only"),
     "prequential": (lambda t: lk.prequential([MODEL], t), "tables only"),
-    "sparse mixture": (lambda t: lk.sparse_mixture(t, 2), "count"),
+    "sparse mixture": (lambda t: lk.sparse_mixture(t, 2), "declared as a count"),
     "effective dimension": (lambda t: lk.score(MODEL, t, "bic", dimension="effective"), "use dimension='standard'"),
 }
 
@@ -316,7 +322,12 @@ def test_what_supports_tables_only_says_so_in_one_line(table, what):
 
 @pytest.mark.parametrize(
     ("column", "words"),
-    [([1, -2], "row 2: -2 is not a count"), ([0.5, 1], "row 1: 0.5 is not a count"), (["a", "b"], "is not a number")],
+    [
+        ([1, -2], "row 2: -2 is not a count"),
+        ([1, 10**12], "row 2: 1000000000000 is not a count"),
+        ([0.5, 1], "row 1: 0.5 is not a count"),
+        (["a", "b"], "is not a number"),
+    ],
 )
 def test_columns_that_are_no_counts_are_refused(column, words):
     with pytest.raises(DataError, match=words):

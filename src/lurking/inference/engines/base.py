@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class Engine(ABC):
     complete_counts: FloatArray
     active: IntArray
     program: Program | None = None
+    supports_families: ClassVar[bool] = False
+    """True if nodes may have another family than the table."""
 
     def __init__(self, layout: Layout, rows: Rows, prune: bool, wanted: Sequence[int] = ()) -> None:
         self.layout, self.rows, self.prune, self.wanted = layout, rows, prune, tuple(wanted)

@@ -43,6 +43,8 @@ class CompletionEngine(Engine):
     factors_by_node : {number of the node: its factor} of those that have a part in some row.
     """
 
+    supports_families = True
+
     def __init__(self, layout: Layout, rows: Rows, prune: bool, wanted: Sequence[int] = ()) -> None:
         super().__init__(layout, rows, prune, wanted)
         self.kept = kept_with_values(layout, rows, prune, wanted)

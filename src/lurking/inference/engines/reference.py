@@ -24,6 +24,8 @@ class ReferenceEngine(Engine):
     Every position is active, unless nothing that matters is unobserved: then all counts are constant.
     """
 
+    supports_families = True
+
     def __init__(self, layout: Layout, rows: Rows, prune: bool, wanted: Sequence[int] = ()) -> None:
         super().__init__(layout, rows, prune, wanted)
         codes, self.codes = rows.codes, rows.codes.astype(np.int64)

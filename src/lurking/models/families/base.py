@@ -96,3 +96,9 @@ class Family(ABC):
     def log_base(self, values: FloatArray) -> FloatArray:
         """Return ln h(y) of each value, (k,); 0 for missing ones (NaN)."""
         return np.zeros(len(values))
+
+
+def weighted(values: FloatArray, potentials: FloatArray) -> FloatArray:
+    """Return values · potentials with 0·(−inf) = 0: EM gives potentials of −∞ where a statistic is 0."""
+    used = values != 0.0
+    return np.where(used, values * np.where(used, potentials, 0.0), 0.0)

@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 from lurking.errors import DataError
 from lurking.expfam.gamma import PoissonRate
-from lurking.models.families.base import Cells, Family, Scope
+from lurking.models.families.base import Cells, Family, Scope, weighted
 from lurking.types import FloatArray
 
 SPREAD = 2.0
@@ -54,8 +54,7 @@ class CountFamily(Family):
     def cells(self, potentials: FloatArray, cells: Cells) -> FloatArray:
         """Return φ₁ + y φ₂ of the row of each place, with 0·(−inf) = 0."""
         rows = potentials.reshape(-1, 2)[cells.configuration]
-        used = cells.value != 0.0
-        return np.asarray(rows[:, 0] + np.where(used, cells.value * np.where(used, rows[:, 1], 0.0), 0.0))
+        return np.asarray(rows[:, 0] + weighted(cells.value, rows[:, 1]))
 
     def statistics(self, potentials: FloatArray, cells: Cells, masses: FloatArray) -> FloatArray:
         """Return (Σ masses, Σ masses · y) of every row."""

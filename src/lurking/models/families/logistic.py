@@ -43,10 +43,9 @@ class LogisticFamily(Family):
 
     def check(self, scope: Scope) -> None:
         """Refuse nodes and parents that do not have two states, and another number of parents."""
-        if scope.column.n_states != 2:
-            raise StructureError(
-                f"{scope.name!r} has {scope.column.n_states} states, and a logistic node must have 2; use a table"
-            )
+        if not scope.column.is_categorical or scope.column.n_states != 2:
+            has = f"has {scope.column.n_states} states" if scope.column.is_categorical else f"is {scope.column.kind}"
+            raise StructureError(f"{scope.name!r} {has}, and a logistic node must have 2 states; use another family")
         wrong = [states for states in scope.parents if states != 2]
         if wrong:
             raise StructureError(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lurking.data.column import Column
-from lurking.errors import OptionError, StructureError, UnknownNameError, clipped
+from lurking.errors import DataError, OptionError, StructureError, UnknownNameError, clipped
 from lurking.graph.dag import Dag
 from lurking.models.families.base import Family, Scope
+from lurking.models.families.checks import check_family
 from lurking.models.families.count import count_of
 from lurking.models.families.logistic import logistic_of
 from lurking.models.families.table import TableFamily
@@ -38,15 +39,25 @@ def families_of(
     result = {}
     for name in dag.observed:
         choice = asked.get(name, OF_KIND.get(columns[name].kind, TABLE))
-        if choice == TABLE or isinstance(choice, TableFamily):
+        if isinstance(choice, TableFamily) or (isinstance(choice, str) and choice == TABLE):
+            if not columns[name].is_categorical:
+                raise DataError(
+                    f"column {name!r} is {columns[name].kind}, and a table needs states; declare it categorical "
+                    f"(categorical={name!r}) when the table of data is made"
+                )
             continue
         states = [dag.hidden.get(parent, 0) or columns[parent].n_states for parent in dag.parents(name)]
         scope = Scope(name, columns[name], weights, tuple(states))
         if not isinstance(choice, Family):
-            if not isinstance(choice, str) or choice not in FAMILIES:
-                raise UnknownNameError("family", str(choice), (TABLE, *FAMILIES))
+            if not isinstance(choice, str):
+                raise OptionError(
+                    f"the family of {name!r} is {clipped(choice)}; it must be a name or an instance of a family"
+                )
+            if choice not in FAMILIES:
+                raise UnknownNameError("family", choice, (TABLE, *FAMILIES))
             choice = FAMILIES[choice](scope)
         choice.check(scope)
+        check_family(choice, scope)
         if choice.has_values and dag.children(name):
             raise StructureError(
                 f"{name!r} is a {choice.name} node and has the child {dag.children(name)[0]!r}; a {choice.name} node "
