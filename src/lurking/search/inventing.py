@@ -344,9 +344,12 @@ class _Invention:
         except (TooLarge, UndefinedScore) as error:
             if contest.history:
                 return
-            told = f"the structure is judged by a bound, and no hidden variable is tried: {error}"
-            warnings.warn(told, LurkingWarning, stacklevel=2)
-            evidence = self.judge.bound(dag)
+            if self.judge.stop.is_set:  # the sampler ended before its chains said anything
+                evidence = self.judge.hasty_bound(dag)
+            else:
+                told = f"the structure is judged by a bound, and no hidden variable is tried: {error}"
+                warnings.warn(told, LurkingWarning, stacklevel=2)
+                evidence = self.judge.bound(dag)
         except KeyboardInterrupt:
             if contest.history:
                 raise

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lurking as lk
-from lurking.errors import LurkingWarning, TooLarge
+from lurking.errors import LurkingWarning, TooLarge, UndefinedScore
 from lurking.evidence.base import Kind
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
@@ -150,6 +150,16 @@ def test_what_an_interrupt_leaves_unsampled_comes_back_with_its_bound(monkeypatc
     assert (result.status, result.evidence.kind) == (Status.INTERRUPTED, Kind.LOWER_BOUND)
     assert result.score <= lk.score(result.best, with_holes(), "vb", prior=1.0).log_z + 1e-6
     assert len(result.best.edges) > 3
+
+
+def test_a_sampler_that_is_stopped_before_it_has_a_value_leaves_the_bound(monkeypatch):
+    def stopped(judge, *_given):
+        judge.stop.set()
+        raise UndefinedScore("its chains leave it open by inf nats")
+
+    monkeypatch.setattr(Judge, "evidence", stopped)
+    result = lk.search(with_holes(), 1, seed=0)
+    assert (result.status, result.evidence.kind) == (Status.INTERRUPTED, Kind.LOWER_BOUND)
 
 
 @pytest.mark.parametrize("start", [None, "k[2] -> a b c d e"])
