@@ -31,10 +31,12 @@ ABOUT = "about/"
 def groups() -> dict[str, Any]:
     """Return the groups of numbers by name."""
     import numbers_choosing
+    import numbers_families
     import numbers_learning
     import numbers_networks
 
-    return {**numbers_learning.GROUPS, **numbers_networks.GROUPS, **numbers_choosing.GROUPS}
+    parts = (numbers_learning, numbers_networks, numbers_choosing, numbers_families)
+    return {name: group for part in parts for name, group in part.GROUPS.items()}
 
 
 def record_here(path: Path, only: Sequence[str] | None) -> int:

@@ -8,8 +8,10 @@ from lurking.inference.curvature.coordinates import Logits
 STEP = 1e-5
 
 
-def curvature_by_differences(problem, of, positions):
-    """Return minus the second derivatives of the log density where the coordinates `of` are, (d, d).
+def curvature_by_differences(problem, of, positions, chosen=None):
+    """Return minus the second derivatives of the log density where the coordinates `of` are, (chosen, d).
+
+    `chosen` are the rows of the matrix that are wanted, all by default.
 
     `positions` are the flat positions of their rows; all other rows are at equal probabilities. The density is that of
     the coordinates: over probabilities it lacks the factor Π θ that it has over logits.
@@ -32,5 +34,6 @@ def curvature_by_differences(problem, of, positions):
         return pulled if are_logits else pulled - slopes.sum(axis=1)
 
     steps = STEP * (np.ones(len(of)) if are_logits else of.theta[of.free])
-    rows = [(gradient(m, -step) - gradient(m, step)) / (2.0 * step) for m, step in enumerate(steps)]
-    return np.asarray(rows).reshape(len(of), len(of))
+    wanted = each if chosen is None else chosen
+    rows = [(gradient(m, -steps[m]) - gradient(m, steps[m])) / (2.0 * steps[m]) for m in wanted]
+    return np.asarray(rows).reshape(len(wanted), len(of))

@@ -24,7 +24,7 @@ from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, PriorError, StructureError, nearest_hint
 from lurking.evidence.evaluation import get_score
 from lurking.graph.dag import Dag
-from lurking.inference.problem import marked
+from lurking.inference.binding import marked
 from lurking.io.networks import is_bif, read_network
 from lurking.learn.options import AUTO
 from lurking.models.prior import Prior

@@ -17,13 +17,13 @@ from lurking.data.frames import pandas_frame
 from lurking.data.table import Table
 from lurking.errors import DataError, LurkingWarning, OptionError, StructureError, nearest_hint
 from lurking.graph.dag import Dag
+from lurking.inference.binding import node_codes
 from lurking.inference.covariates import covariates_of
 from lurking.inference.elimination import Factor, eliminate
 from lurking.inference.engines.base import Engine
 from lurking.inference.engines.choice import choose_engine
 from lurking.inference.engines.rows import Rows
 from lurking.inference.hidden_tables import HiddenTable, hidden_tables, names_with_parents
-from lurking.inference.problem import node_codes
 from lurking.models.document import Document, read_document, versions, write_document
 from lurking.models.layout import Layout
 from lurking.models.ties import Ties, checked_ties, restricted

@@ -17,7 +17,7 @@ from lurking.evidence.base import Evidence
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.equivalence import Cpdag, cpdag
 from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
-from lurking.inference.problem import check_columns
+from lurking.inference.binding import check_columns
 from lurking.learn.loop import Status
 from lurking.learn.options import FitOptions
 from lurking.models.prior import BDeuPrior, Prior

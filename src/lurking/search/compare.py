@@ -20,7 +20,8 @@ from lurking.evidence.sampled.ais import check_options
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.parse import expand_ranges
 from lurking.graph.structure_priors import StructurePrior, StructurePriorOption
-from lurking.inference.problem import Problem, check_columns
+from lurking.inference.binding import check_columns
+from lurking.inference.problem import Problem
 from lurking.learn.loop import Status
 from lurking.runtime.executor import StopFlag
 from lurking.runtime.progress import Progress, Silent

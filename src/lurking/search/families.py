@@ -17,7 +17,7 @@ from lurking.data.messages import plain_count
 from lurking.data.table import Table
 from lurking.errors import DataError, OptionError, StructureError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.graph.dag import Dag
-from lurking.inference.problem import check_columns
+from lurking.inference.binding import check_columns
 from lurking.models.layout import free_parameters
 from lurking.models.prior import BDeuPrior, Prior, SymmetricPrior, prior_of_every_structure, pseudo_count_of
 from lurking.runtime.memory import in_words, is_affordable

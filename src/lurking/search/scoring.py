@@ -16,8 +16,9 @@ from lurking.evidence.evaluation import chosen_scores, evaluate
 from lurking.evidence.limits import refuse_inapplicable
 from lurking.graph.dag import Dag
 from lurking.graph.model_class import without_idle_hidden
+from lurking.inference.binding import shared_patterns
 from lurking.inference.dimension.identifiability import dimension_if_cheap
-from lurking.inference.problem import Problem, shared_patterns
+from lurking.inference.problem import Problem
 from lurking.learn.degenerate import StateIssue
 from lurking.learn.fit import fit_problem, has_fit
 from lurking.learn.loop import METHODS

@@ -17,7 +17,7 @@ from lurking.data.table import Table
 from lurking.errors import LurkingWarning, OptionError, StructureError, TooLarge, UnknownNameError
 from lurking.graph.dag import Dag
 from lurking.graph.spaces import bipartite
-from lurking.inference.problem import check_columns
+from lurking.inference.binding import check_columns
 from lurking.learn.loop import Status
 from lurking.learn.options import AUTO
 from lurking.models.prior import Prior

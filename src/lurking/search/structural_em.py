@@ -22,8 +22,9 @@ from lurking.data.table import Table
 from lurking.errors import OptionError, TooLarge, UndefinedScore, UnknownNameError
 from lurking.evidence.evaluation import evaluate
 from lurking.graph.dag import Dag, as_dag
+from lurking.inference.binding import node_codes
 from lurking.inference.completion import Completion
-from lurking.inference.problem import Problem, node_codes
+from lurking.inference.problem import Problem
 from lurking.learn.fit import Fit, fit_problem, outcome, remember_fit
 from lurking.learn.loop import Climber, Status, rule_of
 from lurking.learn.options import AUTO, FitOptions

@@ -13,7 +13,7 @@ from lurking.errors import OptionError, StructureError, UnknownNameError
 from lurking.graph.checks import checked_hidden
 from lurking.graph.dag import Dag, as_dag
 from lurking.graph.moves import Move, MoveKind
-from lurking.inference.problem import check_columns
+from lurking.inference.binding import check_columns
 from lurking.runtime.checks import is_number
 from lurking.runtime.rng import Seed, seed_sequence
 from lurking.search.constraints import Constraints

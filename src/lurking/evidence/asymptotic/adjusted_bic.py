@@ -11,8 +11,9 @@ import numpy as np
 from lurking.errors import UndefinedScore
 from lurking.evidence.base import Evidence, Kind
 from lurking.evidence.point import log_n, point_estimate
+from lurking.inference.binding import shared_patterns
 from lurking.inference.engines.row_blocks import BLOCK_ROWS
-from lurking.inference.problem import Problem, refuse_families, shared_patterns
+from lurking.inference.problem import Problem, refuse_families
 from lurking.learn.options import FitOptions
 from lurking.types import CodeArray, FloatArray
 

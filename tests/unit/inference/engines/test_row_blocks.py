@@ -9,12 +9,12 @@ import lurking as lk
 from lurking.data import files
 from lurking.errors import OptionError, TooLarge
 from lurking.inference import problem as problems
+from lurking.inference.binding import node_codes
 from lurking.inference.engines.choice import choose_engine
 from lurking.inference.engines.enumeration import EnumerationEngine
 from lurking.inference.engines.junction import JunctionEngine
 from lurking.inference.engines.row_blocks import BlockEngine, DiskShelf, MemoryShelf
 from lurking.inference.engines.rows import Rows
-from lurking.inference.problem import node_codes
 from lurking.runtime.executor import StopFlag
 
 MODELS = {
