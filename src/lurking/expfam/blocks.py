@@ -12,7 +12,7 @@ import numpy as np
 from lurking.errors import BlockError
 from lurking.expfam.base import Conjugate
 from lurking.expfam.dirichlet import Dirichlet
-from lurking.types import FloatArray, IntArray
+from lurking.types import FloatArray, IntArray, read_only
 
 
 class Part(NamedTuple):
@@ -33,7 +33,6 @@ class Blocks:
     ----------
     parts : the families, each with the positions of its rows.
     row_start : (R + 1,) first position of each row, with a closing entry.
-    coordinate_start : (R + 1,) the same for the unbounded coordinates (C,).
     """
 
     def __init__(self, families: Sequence[Conjugate], row_positions: Sequence[IntArray] = ()) -> None:
@@ -44,16 +43,15 @@ class Blocks:
         self._row_positions = tuple(row_positions)
         self.parts: tuple[Part, ...]
         self.row_start: IntArray
-        self.coordinate_start: IntArray
         if len(families) == 1:
             self.parts = (Part(families[0], slice(None), slice(None)),)
-            self.row_start, self.coordinate_start = families[0].row_start, families[0].coordinate_start
+            self.row_start = families[0].row_start
             return
         order = np.argsort(np.concatenate(row_positions), kind="stable")
         self.row_start = _starts(np.concatenate([np.diff(family.row_start) for family in families])[order])
-        self.coordinate_start = _starts(np.concatenate([np.diff(own.coordinate_start) for own in families])[order])
+        self._coordinate_start = _starts(np.concatenate([np.diff(own.coordinate_start) for own in families])[order])
         self.parts = tuple(
-            Part(family, _positions(self.row_start, rows), _positions(self.coordinate_start, rows))
+            Part(family, _positions(self.row_start, rows), _positions(self._coordinate_start, rows))
             for family, rows in zip(families, row_positions, strict=True)
         )
 
@@ -68,6 +66,11 @@ class Blocks:
         return int(self.row_start[-1])
 
     @property
+    def coordinate_start(self) -> IntArray:
+        """(R + 1,) first coordinate of each row, with a closing entry."""
+        return self.parts[0].family.coordinate_start if len(self.parts) == 1 else self._coordinate_start
+
+    @property
     def dimension(self) -> int:
         """Number of free parameters, which is that of coordinates, C."""
         return int(self.coordinate_start[-1])
@@ -75,7 +78,9 @@ class Blocks:
     @cached_property
     def row_of(self) -> IntArray:
         """(P,) the row of each position."""
-        return np.repeat(np.arange(len(self.row_start) - 1), np.diff(self.row_start))
+        if len(self.parts) == 1 and isinstance(self.parts[0].family, Dirichlet):
+            return self.parts[0].family.row_of
+        return read_only(np.repeat(np.arange(len(self.row_start) - 1), self.row_start[1:] - self.row_start[:-1]))
 
     @property
     def are_tables(self) -> bool:
@@ -87,7 +92,9 @@ class Blocks:
         if len(positions) == self.size:
             return self
         rows = self.row_of[positions]
-        which = rows[np.concatenate([[True], rows[1:] != rows[:-1]])] if len(rows) else rows
+        is_first = np.ones(len(rows), np.bool_)
+        np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
+        which = rows[is_first]
         if len(self.parts) == 1:
             return Blocks([self.parts[0].family.rows(which)])
         families, numbers = [], []
@@ -139,6 +146,8 @@ class Blocks:
 
     def draw(self, h: FloatArray, generator: np.random.Generator) -> FloatArray:
         """Return η of one draw, (P,), family after family."""
+        if len(self.parts) == 1:
+            return self.parts[0].family.draw(h, generator)
         return self._joined(lambda part: part.family.draw(h[part.positions], generator))
 
     def pack(self, h: FloatArray) -> FloatArray:

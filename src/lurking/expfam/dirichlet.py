@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
 from lurking.expfam.base import Conjugate
 from lurking.kernels.reference.special import dirichlet_evidence, stirling_rest
-from lurking.types import AnyArray, BoolArray, FloatArray, IntArray
+from lurking.types import AnyArray, BoolArray, FloatArray, IntArray, read_only
 
 LARGE = 1e7
 """Pseudo-counts that are larger than the counts by this factor leave few digits in α ln θ."""
@@ -30,7 +31,7 @@ class Dirichlet(Conjugate):
     @cached_property
     def lengths(self) -> IntArray:
         """(R,) number of states of each row."""
-        return np.diff(self.row_start)
+        return self.row_start[1:] - self.row_start[:-1]
 
     @cached_property
     def coordinate_start(self) -> IntArray:  # type: ignore[override]
@@ -46,7 +47,9 @@ class Dirichlet(Conjugate):
 
     def rows(self, which: IntArray) -> Dirichlet:
         """Return the Dirichlet distributions of some of the rows."""
-        return Dirichlet(np.concatenate([[0], np.cumsum(self.lengths[which])]).astype(np.int64))
+        row_start = np.zeros(len(which) + 1, np.int64)
+        np.cumsum(self.lengths[which], out=row_start[1:])
+        return Dirichlet(row_start)
 
     def row_sums(self, flat: FloatArray) -> FloatArray:
         """Return the sum of each row, (R,) or (m, R)."""
@@ -56,7 +59,12 @@ class Dirichlet(Conjugate):
 
     def spread(self, rows: AnyArray) -> AnyArray:
         """Return the value of its row for every position."""
-        return np.repeat(rows, self.lengths, axis=-1)
+        return rows[..., self.row_of]
+
+    @cached_property
+    def row_of(self) -> IntArray:
+        """(P,) the row of each position."""
+        return read_only(np.repeat(np.arange(len(self.row_start) - 1), self.lengths))
 
     def log_evidence(self, prior: FloatArray, counts: FloatArray) -> float:
         """Return D(λ, N), the log evidence of (possibly fractional) counts; see `dirichlet_evidence`."""
@@ -74,10 +82,8 @@ class Dirichlet(Conjugate):
 
     def draw(self, h: FloatArray, generator: np.random.Generator) -> FloatArray:
         """Return ln θ of one draw, exact down to α = 1e-300."""
-        from lurking.kernels.cpu.sampling import draw_log_theta
-
         log_theta = np.empty(len(h))
-        draw_log_theta(self.row_start, h, generator, log_theta)
+        _drawer()(self.row_start, h, generator, log_theta)
         return log_theta
 
     def log_normaliser(self, h: FloatArray) -> float:
@@ -156,3 +162,11 @@ class Dirichlet(Conjugate):
         mean = np.log(a) - np.log(totals)[rows]
         used = exponent[large] != 0.0
         return value + float(peak + (exponent[large] * away)[used].sum() - power * mean.sum())
+
+
+@cache
+def _drawer() -> Callable[..., None]:
+    """Return the compiled draw, imported once: a sampler draws thousands of times."""
+    from lurking.kernels.cpu.sampling import draw_log_theta
+
+    return draw_log_theta

@@ -277,8 +277,8 @@ class Climber:
         if not inactive.size:
             return FixedPart(np.empty(0), self._density_constant, 0.0)
         counts, added = self.engine.complete_counts, self.added
-        # A row without any count keeps its value.
-        potentials = self.blocks.at(inactive).mode((counts + added)[inactive], start[inactive])
+        # A row without any count keeps its value. Active rows are computed along: leaving them out costs more.
+        potentials = self.blocks.mode(counts + added, start)[inactive]
         log_z = _weighted(counts[inactive], potentials)
         constant = self._density_constant + _weighted(added[inactive], potentials)
         return FixedPart(potentials, constant + log_z, log_z)

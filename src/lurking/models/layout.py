@@ -140,7 +140,7 @@ class Layout:
     @cached_property
     def row_of(self) -> IntArray:
         """(P,) the row of each flat position."""
-        return read_only(np.repeat(np.arange(len(self.row_start) - 1), np.diff(self.row_start)))
+        return self.blocks.row_of
 
     @cached_property
     def untied(self) -> Layout:

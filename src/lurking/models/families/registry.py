@@ -28,6 +28,8 @@ def families_of(
 
     `given` names the family of some observed nodes, or holds it; the others have the one of their column's kind.
     """
+    if given is None and all(column.kind == "categorical" for column in columns.values()):
+        return {}
     asked = {} if given is None else given
     if not isinstance(asked, Mapping):
         raise OptionError(f"families is {clipped(asked)}; it must map names of nodes to names of families")
