@@ -54,7 +54,7 @@ class PointEstimate:
 
     @property
     def log_prior(self) -> float:
-        """Ln p(θ̂|m), the Dirichlet density over probabilities."""
+        """Ln p(θ̂|m), the density over probabilities, or over the parameters of other families."""
         fit, problem = self.fit, self.fit.problem
         blocks, pseudo = problem.layout.blocks, problem.pseudo
         if fit.method == "ml":

@@ -1,1 +1,1 @@
-"""Exponential-family pieces shared by models: here the Dirichlet."""
+"""Conjugate families of parameters, and blocks of them over one flat vector."""

@@ -142,7 +142,7 @@ class Problem:
 
     @cached_property
     def n_empty(self) -> float:
-        """Weight of the rows without a single observed cell of the model; they tell nothing but count in n."""
+        """Weight of the rows without a single observed cell of the model; they carry no information but count in n."""
         if self.in_blocks:
             blocks = self.table.blocks(self.dag.observed, BLOCK_ROWS)
             return float(sum(weights[(codes < 0).all(axis=1)].sum() for codes, weights in blocks))

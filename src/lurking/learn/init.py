@@ -38,7 +38,7 @@ def draw_starts(layout: Layout, pseudo: FloatArray, seed: Seed, count: int) -> l
 
 def _given_mixed(layout: Layout, given: FloatArray, what: str) -> FloatArray:
     """Return η of given parameters: probabilities of tables, η of other families, which are put on its surface."""
-    is_table = layout.is_table()
+    is_table = layout.table_positions()
     if not (np.all(np.isfinite(given)) and np.all(given[is_table] >= 0.0)):
         raise OptionError(f"{what} contains a negative probability or an entry that is not finite")
     result = given.copy()

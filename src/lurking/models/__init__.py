@@ -1,1 +1,1 @@
-"""Model families: what the parameters are and how a prior is laid on them."""
+"""Where parameters live, their priors and ties, and the families of nodes."""

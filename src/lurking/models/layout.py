@@ -1,4 +1,4 @@
-"""One flat vector for all conditional tables of a network."""
+"""One flat vector for the parameters of all nodes of a network."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Layout:
         count, width = self.shapes[j]
         return flat[self.offsets[j] : self.offsets[j] + width * count].reshape(count, width)
 
-    def is_table(self) -> BoolArray:
+    def table_positions(self) -> BoolArray:
         """Return which flat positions belong to tables, (P,)."""
         result = np.ones(self.size, np.bool_)
         for name in self.families:
@@ -185,7 +185,7 @@ class Layout:
         return (
             np.asarray(np.exp(potentials))
             if self.are_tables
-            else np.where(self.is_table(), np.exp(np.minimum(potentials, 0.0)), potentials)
+            else np.where(self.table_positions(), np.exp(np.minimum(potentials, 0.0)), potentials)
         )
 
     def split(self, flat: FloatArray) -> dict[str, FloatArray]:

@@ -157,7 +157,7 @@ class CountsPrior(Prior):
         """Return the given tables (those of nodes pruned away are left out) after checking every entry."""
         wanted = {name: table for name, table in self.tables.items() if name in layout.index}
         flat = layout.join(wanted, "pseudo-counts")
-        bad = np.flatnonzero(~np.isfinite(flat) | (layout.is_table() & ~(flat > 0.0)))
+        bad = np.flatnonzero(~np.isfinite(flat) | (layout.table_positions() & ~(flat > 0.0)))
         if bad.size:
             name = layout.nodes[int(np.searchsorted(layout.offsets, bad[0], side="right")) - 1]
             raise PriorError(

@@ -116,6 +116,20 @@ def test_ten_equal_answers_of_a_logistic_node():
     assert found.objective < math.log(exact)
     assert np.all(np.diff(found.trace) >= 0.0)
     assert lk.score("y", table, "vb", families=families, seed=0).kind is Kind.LOWER_BOUND
+    # Undamped steps cycle here, so some must have been halved.
+    plain = lk.fit("y", table, families=families, accelerate=False, restarts=1, seed=0)
+    assert plain.objective == pytest.approx(-1.1703, abs=5e-5)
+    assert plain.n_iter > len(plain.trace)
+
+
+def test_the_functional_of_tables_is_no_bound_for_logistic_nodes():
+    table = lk.Table.from_columns({"y": [1] * 10}, levels={"y": [0, 1]})
+    problem = lk.Problem("y", table, families={"y": LogisticFamily(0, 10.0)})
+    blocks = problem.layout.blocks
+    potentials = blocks.expected(problem.pseudo)
+    counts, log_z = problem.engine.expect(potentials)
+    value = blocks.log_evidence(problem.pseudo, counts) + log_z - counts @ potentials
+    assert value == pytest.approx(8.3, abs=0.1)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from lurking.learn.options import FitOptions
 
 
 def bicp(problem: Problem, options: FitOptions, *, at: str = "map", dimension: str = "standard") -> Evidence:
-    """Ln p(y|θ̂) + ln p(θ̂|m) − d/2 · ln n: BIC with the Dirichlet density at θ̂ (beal-ghahramani-2006, section 4.1)."""
+    """Ln p(y|θ̂) + ln p(θ̂|m) − d/2 · ln n: BIC with the prior density at θ̂ (beal-ghahramani-2006, section 4.1)."""
     penalty = -0.5 * dimension_of(problem, dimension) * log_n(problem, "bicp")
     estimate = point_estimate(problem, options, at)
     return Evidence(

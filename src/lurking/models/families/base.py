@@ -58,8 +58,8 @@ class Family(ABC):
     Attributes
     ----------
     name : what models and messages call the family.
-    is_affine : whether cells are affine in the potentials.
-    has_values : whether the node takes values (numbers, counts) rather than states.
+    is_affine : True if cells are affine in the potentials.
+    has_values : True if the node takes values (numbers, counts) rather than states.
     """
 
     name: str
