@@ -228,9 +228,10 @@ def is_far_below(rough: Evidence, rival: Evidence, log_odds: float = 0.0) -> boo
 
     `log_odds` are the prior odds of the first against the rival, as in `is_better`.
     """
-    margin = FAR + 4.0 * math.hypot(rough.nominal_error or 0.0, rival.nominal_error or 0.0)
-    if Status.UNTRUSTED in (rough.status, rival.status):
-        margin += UNTRUSTED_MARGIN
+    errors = 4.0 * math.hypot(rough.nominal_error or 0.0, rival.nominal_error or 0.0)
+    if Status.UNTRUSTED in (rough.status, rival.status):  # a wide error speaks for itself, a small one may be wrong
+        errors = max(errors, UNTRUSTED_MARGIN)
+    margin = FAR + errors
     return rough.log_z + log_odds < rival.log_z - margin
 
 

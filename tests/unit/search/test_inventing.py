@@ -151,8 +151,10 @@ def test_decisions_weigh_the_nominal_error_of_a_value_that_is_not_trusted():
     assert (wide.std_error, wide.nominal_error) == (None, 3.0)
     assert not is_better(wide, exact)
     assert is_better(replace(wide, log_z=-93.0), exact)
-    assert is_far_below(sampled(-110.5, 1.0, Status.UNTRUSTED), exact)
-    assert not is_far_below(sampled(-109.5, 1.0, Status.UNTRUSTED), exact)
+    assert is_far_below(sampled(-107.5, 1.0, Status.UNTRUSTED), exact)
+    assert not is_far_below(sampled(-106.5, 1.0, Status.UNTRUSTED), exact)
+    assert is_far_below(sampled(-106.1, 0.2, Status.UNTRUSTED), exact)
+    assert not is_far_below(sampled(-105.9, 0.2, Status.UNTRUSTED), exact)
 
 
 def test_prior_odds_count_as_evidence_does():
