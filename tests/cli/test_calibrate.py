@@ -79,7 +79,7 @@ def test_scores_without_a_value_are_warned_of(done):
         ((*MODEL, "-n", "12", "--levels", "2", "--scores", "vbb"), "did you mean 'vb'"),
         ((*MODEL, "-n", "12", "--levels", "2", "--prior", "0"), "positive"),
         ((*MODEL, "--like-data", "nowhere.csv"), "'nowhere.csv' does not exist"),
-        (("--model", "s[2] -> q", "--like-data", "survey.csv"), "'q' in the model is no column"),
+        (("--model", "s[2] -> q", "--like-data", "survey.csv"), "'q' in the model is not a column"),
         (("--model", "s[2] -> *", "-n", "12", "--levels", "2"), "has a '*'"),
     ],
 )

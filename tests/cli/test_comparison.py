@@ -98,4 +98,4 @@ def test_a_bad_target_of_rescoring_is_refused(refused, target):
 
 def test_a_name_that_is_no_column_is_said_to_be_none(refused):
     text = refused("compare", "survey.csv", "--model", "class[2] -> y1 y2 y3 y4", "--model", "class[2] -> y1 y2 y3 y5")
-    assert "'y5' in the model is no column of the data (did you mean 'y" in text
+    assert "'y5' in the model is not a column of the data (did you mean 'y" in text

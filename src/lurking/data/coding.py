@@ -209,7 +209,7 @@ def code_floats(raw: RawColumn, *, declared: bool) -> Column:
 
 
 def code_counts(raw: RawColumn) -> Column:
-    """Code counts, whole numbers of at least 0, by the different ones that occur."""
+    """Return a column of counts (integers >= 0), coded by the different ones that occur."""
     numbers, inverse = np.unique(finite_numbers(raw), return_inverse=True)
     wrong = (numbers < 0.0) | (numbers != np.floor(numbers)) | (numbers > LARGEST_COUNT)
     if wrong.any():

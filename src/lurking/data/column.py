@@ -75,7 +75,7 @@ class Column:
 
     @classmethod
     def count(cls, name: str, codes: CodeArray, levels: tuple[Level, ...]) -> Column:
-        """Return a column of counts; `levels` are the different whole numbers that occur, ascending."""
+        """Return a column of counts; `levels` are the different integers that occur, ascending."""
         return cls(name, "count", codes, levels, NO_VALUES, True)
 
     @property

@@ -11,7 +11,7 @@ from lurking.learn.options import FitOptions
 def cheeseman_stutz(problem: Problem, options: FitOptions, *, at: str = "map", dimension: str = "standard") -> Evidence:
     """D(λ, N̂) + ln p(y|θ̂) − Σ N̂ ln θ̂, a lower bound for any θ̂ (beal-ghahramani-2006, eq. 27 and theorem 6.1).
 
-    It equals B(ln θ̂) of `vb`. Where log_z is not convex B is no bound, and the value is F(λ + N̂) = log_z(E[η]) −
+    It equals B(ln θ̂) of `vb`. If log_z is not convex, B is not a bound, and the value is F(λ + N̂) = log_z(E[η]) −
     KL[p(θ | λ + N̂) ‖ p(θ | λ)]. With dimension="effective" the term (d − d′)/2 · ln n of chickering-heckerman-1996,
     eq. 13 is added, and the value is no bound any more (nothing is added when the value is exact already).
     """

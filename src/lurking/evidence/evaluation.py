@@ -49,7 +49,7 @@ def evaluate(
     own: Mapping[str, Any],
     refused: dict[str, LurkingError] | None = None,
 ) -> dict[str, Evidence]:
-    """Return {name: Evidence}; fits are shared, and each score gets those of the `own` options that it knows.
+    """Return {name: Evidence}; fits are shared, and each score gets the `own` options that it supports.
 
     Where `refused` is given, scores after the first that have no value for this problem go there with the reason.
     """

@@ -55,7 +55,7 @@ def check_columns(dag: Dag, table: Table, *, with_values: bool = False) -> None:
     for name in dag.observed:
         if name not in table.columns:
             raise StructureError(
-                f"{name!r} in the model is no column of the data{nearest_hint(name, table.columns)}; "
+                f"{name!r} in the model is not a column of the data{nearest_hint(name, table.columns)}; "
                 f"columns are: {', '.join(table.columns)}; "
                 f"a hidden variable needs its number of states, as in {name}[2]"
             )

@@ -33,7 +33,7 @@ class FitOptions:
     tournament : 0 for independent restarts; 64 for the 64 → 32 → … → 1 scheme of chickering-heckerman-1996 §3,
         which replaces them.
     max_iter, tol, accelerate, optimizer : see `ClimbOptions`.
-    seed : whole number, Generator, SeedSequence or None.
+    seed : integer, Generator, SeedSequence or None.
     workers : threads across starts; None lets the size of the problem decide. Results do not depend on it.
     executor : a pool of threads (`concurrent.futures.ThreadPoolExecutor`) to use instead of one of its own.
     stop : set it from another thread, or by an interrupt, to end the climbs early.

@@ -93,7 +93,7 @@ def test_a_hidden_name_must_not_be_a_column():
 
 
 def test_an_observed_name_must_be_a_column():
-    with pytest.raises(StructureError, match=r"'aa' in the model is no column.*did you mean 'a'") as caught:
+    with pytest.raises(StructureError, match=r"'aa' in the model is not a column.*did you mean 'a'") as caught:
         lk.Problem("aa -> b", TABLE)
     one_line(caught)
 

@@ -139,7 +139,7 @@ def test_options_of_the_sampler_are_refused_before_anything_is_scored(monkeypatc
 
 def test_every_model_is_checked_against_the_table():
     text = refused(lk.compare, ["c[2] -> A B C D", "c[2] -> A B C DD"], TABLE)
-    assert "'DD' in the model is no column of the data (did you mean 'D'?)" in text
+    assert "'DD' in the model is not a column of the data (did you mean 'D'?)" in text
 
 
 def test_a_score_asked_for_twice_is_one_column():
